@@ -1,0 +1,81 @@
+package mathverify
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Outcome is what a comparison came to.
+type Outcome string
+
+const (
+	// Equal: the two readings mean the same.
+	Equal Outcome = "equal"
+	// Different: they do not.
+	Different Outcome = "different"
+	// Undecided: the texts could not be read, or the limits or methods did not
+	// suffice. It never counts as equal.
+	Undecided Outcome = "undecided"
+)
+
+// Verdict is the outcome of one comparison and its grounds.
+type Verdict struct {
+	Outcome Outcome
+	// Method names the tier that decided: see the Method constants.
+	Method string
+	// Reason is a short sentence for people.
+	Reason string
+	// GoldRead and PredRead are the two texts as understood, in a notation of
+	// our own; empty if a text could not be read.
+	GoldRead, PredRead string
+}
+
+// The tiers that can decide, from cheap to dear.
+const (
+	MethodText      = "text"      // normalised texts are the same
+	MethodRational  = "rational"  // exact rational arithmetic
+	MethodStructure = "structure" // kind, shape or size of the two readings
+	MethodIdentity  = "identity"  // evaluation in two prime fields
+	MethodInterval  = "interval"  // ball arithmetic at random points
+	MethodTolerance = "tolerance" // a decimal within the stated tolerance
+	MethodWords     = "words"     // words, letters of choices, symbols
+	MethodLimit     = "limit"     // a limit was hit
+	MethodUnread    = "unread"    // a text could not be read
+)
+
+// Profile is a set of conventions.
+type Profile string
+
+const (
+	// Sound, the default, is right where a convention would be wrong.
+	Sound Profile = "sound"
+	// Compat follows the conventions of Math-Verify 0.8 for runs that must
+	// reproduce it.
+	Compat Profile = "compat"
+)
+
+// DefaultDecimals is how many decimals a decimal number is compared to.
+const DefaultDecimals = 6
+
+// Options choose the conventions. The zero value is usable.
+type Options struct {
+	// Profile is Sound if empty.
+	Profile Profile
+	// Decimals is how many decimals of an inexact number (one written with a
+	// decimal point) count; 0 means DefaultDecimals.
+	Decimals int
+}
+
+// ErrOptions is wrapped by the errors of Options.Validate.
+var ErrOptions = errors.New("mathverify: bad options")
+
+// Validate says which option cannot be used.
+func (o Options) Validate() error {
+	if o.Profile != "" && o.Profile != Sound && o.Profile != Compat {
+		return fmt.Errorf("%w: profile is %q; want %q or %q", ErrOptions, o.Profile, Sound, Compat)
+	}
+	if o.Decimals < 0 || o.Decimals > 30 {
+		return fmt.Errorf("%w: decimals is %d; want 1 to 30, or 0 for %d", ErrOptions, o.Decimals, DefaultDecimals)
+	}
+	return nil
+}

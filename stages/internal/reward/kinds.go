@@ -1,0 +1,45 @@
+package reward
+
+import (
+	"fmt"
+	"math"
+)
+
+// Outcome pays +1 for an answer equivalent to the reference, -1 for any other
+// and for none.
+func Outcome() Logic {
+	return LogicFunc(func(j Judged) (float64, error) {
+		if j.Correct {
+			return 1, nil
+		}
+		return -1, nil
+	})
+}
+
+// ZeroOne pays 1 for an answer equivalent to the reference, 0 otherwise.
+func ZeroOne() Logic {
+	return LogicFunc(func(j Judged) (float64, error) {
+		if j.Correct {
+			return 1, nil
+		}
+		return 0, nil
+	})
+}
+
+// FormatBonus pays like Outcome plus bonus if there is a box, so that a policy
+// that does not yet solve anything learns to box its answers.
+func FormatBonus(bonus float64) (Logic, error) {
+	if math.IsNaN(bonus) || math.IsInf(bonus, 0) || bonus < 0 || bonus >= 2 {
+		return nil, fmt.Errorf("%w: bonus is %v; want at least 0 and below 2, or a boxed wrong answer would pay as much as a right one", ErrParameter, bonus)
+	}
+	return LogicFunc(func(j Judged) (float64, error) {
+		reward := -1.0
+		if j.Correct {
+			reward = 1
+		}
+		if j.ValidFormat {
+			reward += bonus
+		}
+		return reward, nil
+	}), nil
+}
