@@ -1,0 +1,76 @@
+package api
+
+// Protections says which mechanism holds each limit. An empty field means that
+// nothing does, and Missing then says so in words.
+type Protections struct {
+	// Isolation is "gvisor" or "none" (a plain process).
+	Isolation string `json:"isolation"`
+	// Platform is gVisor's platform ("systrap", "ptrace", "kvm"), else empty.
+	Platform string `json:"platform,omitempty"`
+	// Memory, CPU, Processes, Disk, Network and Output name the mechanism.
+	Memory    string `json:"memory"`
+	CPU       string `json:"cpu"`
+	Processes string `json:"processes"`
+	Disk      string `json:"disk"`
+	Network   string `json:"network"`
+	Output    string `json:"output"`
+	WallTime  string `json:"wall_time"`
+	// Missing lists, in words, every protection that is degraded or absent on
+	// this machine; empty when all hold.
+	Missing []string `json:"missing"`
+}
+
+// Health is the body of /healthz and /readyz.
+type Health struct {
+	// Status is "ok", "starting", "degraded", "tripped" or "stopping".
+	Status string `json:"status"`
+	// Reason says why the status is not "ok".
+	Reason      string      `json:"reason,omitempty"`
+	Version     string      `json:"version"`
+	Protections Protections `json:"protections"`
+	// Images lists the warm images and what stands ready in each.
+	Images []ImageHealth `json:"images"`
+	// Slots, Reserved, Running and Waiting are the state of admission.
+	Slots    int `json:"slots"`
+	Reserved int `json:"reserved"`
+	Running  int `json:"running"`
+	Waiting  int `json:"waiting"`
+}
+
+// ImageHealth is the state of one warm image.
+type ImageHealth struct {
+	Name   string `json:"name"`
+	Ready  int    `json:"ready"`
+	Target int    `json:"target"`
+	// Error says why the image could not be built; calls then start cold.
+	Error string `json:"error,omitempty"`
+}
+
+// Reserved is the first line of a reservation's stream.
+type Reserved struct {
+	Reservation string  `json:"reservation"`
+	WaitMS      float64 `json:"wait_ms"`
+}
+
+// Failure is the JSON body of every answer that is not 2xx.
+type Failure struct {
+	// Code is one of "busy", "tripped", "stopping", "bad_request",
+	// "unknown_reservation", "unauthorized", "starting".
+	Code string `json:"code"`
+	// Message says what was wrong and what to do.
+	Message string `json:"message"`
+	// RetryAfterMS is set for busy, tripped, starting and stopping; the
+	// Retry-After header carries the same in whole seconds, rounded up.
+	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+}
+
+// Failure codes.
+const (
+	CodeBusy               = "busy"
+	CodeTripped            = "tripped"
+	CodeStopping           = "stopping"
+	CodeStarting           = "starting"
+	CodeBadRequest         = "bad_request"
+	CodeUnknownReservation = "unknown_reservation"
+	CodeUnauthorized       = "unauthorized"
+)
