@@ -1,0 +1,137 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// ErrInUse: another sluice-broker serves the data directory.
+var ErrInUse = errors.New("data directory is in use")
+
+// Config says what the broker keeps and where it listens.
+type Config struct {
+	// DataDir holds everything; it is made if it does not exist.
+	DataDir string
+	// Port on 127.0.0.1; 0 takes a free one.
+	Port int
+	// SyncWrites makes each batch survive the end of the machine, not only of the
+	// process, at the price of a disk flush per batch.
+	SyncWrites bool
+	// MaxMessageBytes bounds one record batch of topics that say nothing else.
+	MaxMessageBytes int32
+}
+
+// Validate refuses what cannot work, naming the flag.
+func (c Config) Validate() error {
+	if c.DataDir == "" {
+		return errors.New("--data-dir is empty: name the directory that keeps the data")
+	}
+	if c.Port < 0 || c.Port > 65535 {
+		return fmt.Errorf("--port is %d, want 0 (a free one) to 65535", c.Port)
+	}
+	if c.MaxMessageBytes < 1<<20 {
+		return fmt.Errorf("--max-message-bytes is %d, want at least 1048576", c.MaxMessageBytes)
+	}
+	return nil
+}
+
+// Broker is a running broker.
+type Broker struct {
+	cluster *kfake.Cluster
+	lock    *os.File
+}
+
+// Start opens the data directory, replays it and listens. Errors: ErrNewerData,
+// ErrForeignData, ErrInUse, or what the system says of the port.
+func Start(cfg Config, log *slog.Logger) (*Broker, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := claim(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	opts := []kfake.Opt{
+		kfake.NumBrokers(1),
+		kfake.Ports(cfg.Port),
+		kfake.ClusterID("sluice"),
+		kfake.DataDir(filepath.Join(cfg.DataDir, "kafka")),
+		kfake.BrokerConfigs(settings(cfg)),
+		kfake.WithLogger(logger{log}),
+	}
+	if cfg.SyncWrites {
+		opts = append(opts, kfake.SyncWrites())
+	}
+	cluster, err := kfake.NewCluster(opts...)
+	if err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("start broker on %s: %w", cfg.DataDir, err)
+	}
+	return &Broker{cluster: cluster, lock: lock}, nil
+}
+
+// settings are the broker's own configs. Share groups: one slot of an executor is one
+// member, so a group must be allowed many; and the broker's limit of deliveries must
+// lie above the stages' own, because a record past the broker's limit vanishes.
+func settings(cfg Config) map[string]string {
+	return map[string]string{
+		"message.max.bytes":                      strconv.Itoa(int(cfg.MaxMessageBytes)),
+		"default.replication.factor":             "1",
+		"group.share.max.size":                   "1000",
+		"group.share.max.share.sessions":         "2000",
+		"group.share.delivery.count.limit":       "10",
+		"group.share.partition.max.record.locks": "10000",
+		// Seen soon after a lock has run out, so that a killed executor's records
+		// do not wait seconds more.
+		"share.record.lock.sweep.interval.ms": "500",
+	}
+}
+
+// lockDir keeps a second broker off the directory; the lock ends with the process.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w: another sluice-broker serves %s: stop it, or name another directory with --data-dir", ErrInUse, dir)
+	}
+	return f, nil
+}
+
+// Address is where the broker listens: 127.0.0.1:port.
+func (b *Broker) Address() string { return b.cluster.ListenAddrs()[0] }
+
+// Close writes what is only in memory and stops.
+func (b *Broker) Close() {
+	b.cluster.Close()
+	b.lock.Close()
+}
+
+// logger passes kfake's lines on.
+type logger struct{ log *slog.Logger }
+
+func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
+	to := slog.LevelDebug
+	switch level {
+	case kfake.LogLevelError:
+		to = slog.LevelError
+	case kfake.LogLevelWarn:
+		to = slog.LevelWarn
+	}
+	if l.log.Enabled(context.Background(), to) {
+		l.log.Log(context.Background(), to, fmt.Sprintf(format, args...))
+	}
+}
