@@ -1,0 +1,109 @@
+# Sluice. `make help` lists what there is to do.
+
+RUNSC_VERSION         := v0.0.0-20260905035102-160fafc42237
+CHDB_VERSION          := 26.7.3-stable.1
+BUF_VERSION           := 1.75.0
+PROTOC_GEN_GO_VERSION := v1.36.12
+GOLANGCI_VERSION      := v2.12.2
+APT_PACKAGES          := python3 python3-numpy python3-sympy erofs-utils
+export RUNSC_VERSION CHDB_VERSION BUF_VERSION PROTOC_GEN_GO_VERSION GOLANGCI_VERSION APT_PACKAGES
+
+STAMPS  := .tools/stamps
+INSTALL := topology/tools/install.sh
+# Every folder with a main.go where commands live becomes a binary of that name.
+MAINS   := $(dir $(wildcard topology/cmd/*/main.go sandboxd/cmd/*/main.go stages/*/main.go))
+export PATH := $(CURDIR)/.tools/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+##@ Use
+
+.PHONY: help
+help: ## Print this list
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-zA-Z_-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\nOptions go through ARGS: make demo ARGS="--steps 5 --seed 7"; bin/sluice up --help lists them.\n'
+
+.PHONY: demo
+demo: tools build ## Run the whole loop on this machine and watch it learn (a minute or two)
+	@bin/sluice up $(ARGS)
+
+.PHONY: tools
+tools: $(STAMPS)/apt $(STAMPS)/runsc-$(RUNSC_VERSION) $(STAMPS)/libchdb-$(CHDB_VERSION) ## Install what running needs: gVisor, ClickHouse, Python (into .tools/, and apt packages)
+
+.PHONY: build
+build: ## Build all binaries into bin/
+	@CGO_ENABLED=0 go build -trimpath -o bin/ $(addprefix ./,$(MAINS))
+
+##@ Develop
+
+.PHONY: test
+test: tools generated build vet ## What CI runs: tools, build, vet, generated code, unit tests with the race detector, integration
+	go test -race $(TESTARGS) $$(go list ./... | grep -v /integration)
+	go test -count=1 -timeout 30m ./integration/...
+
+.PHONY: vet
+vet: ## go vet and gofmt
+	go vet ./...
+	@unformatted=$$(gofmt -l $(wildcard *.go) dashboards integration sandboxd schemas stages topology); \
+	if [ -n "$$unformatted" ]; then printf 'not formatted; run gofmt -w on:\n%s\n' "$$unformatted"; exit 1; fi
+
+.PHONY: lint
+lint: $(STAMPS)/golangci-lint-$(GOLANGCI_VERSION) $(STAMPS)/buf-$(BUF_VERSION) ## golangci-lint with the import rules; buf's rules and breaking changes against BASE
+	golangci-lint run ./...
+	buf lint schemas
+	buf breaking schemas --against '.git#ref=$(BASE),subdir=schemas'
+
+# What breaking changes are measured against.
+BASE ?= $(shell git rev-parse --verify -q origin/main || git rev-parse HEAD)
+
+.PHONY: generate
+generate: $(STAMPS)/buf-$(BUF_VERSION) $(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION) ## Write the Go code of the contracts (schemas/sluicev1)
+	cd schemas && buf generate
+
+.PHONY: generated
+generated: $(STAMPS)/buf-$(BUF_VERSION) $(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION) ## Fail if the generated code is not what the contracts say
+	@before=$$(mktemp -d) && cp -r schemas/sluicev1 "$$before/" && \
+	(cd schemas && buf lint && buf generate) && \
+	if ! diff -r "$$before/sluicev1" schemas/sluicev1 >/dev/null; then \
+		rm -rf "$$before"; echo 'schemas/sluicev1 was not up to date; it is now: commit it'; exit 1; \
+	fi; rm -rf "$$before"
+
+.PHONY: integration
+integration: tools build ## Drive the built binaries: embedded services, and containers where Docker has the images
+	go test -count=1 -v -timeout 60m ./integration/... $(ARGS)
+
+.PHONY: vectors
+vectors: ## Compare with a folder of reference cases: make vectors DIR=path
+	@[ -n "$(DIR)" ] || { echo 'name the folder: make vectors DIR=path'; exit 2; }
+	SLUICE_VECTORS="$(abspath $(DIR))" go test -count=1 -v -run TestVectors ./stages/internal/...
+
+.PHONY: bench
+bench: tools build ## Benchmarks beside the code, then the whole pipeline
+	go test -run '^$$' -bench . -benchmem $(ARGS) ./...
+
+.PHONY: clean
+clean: ## Remove bin/ and the data of demo runs (.sluice/); tools stay
+	rm -rf bin .sluice
+
+# Tools, one by one; the targets above call them.
+
+$(STAMPS)/apt: Makefile
+	@$(INSTALL) apt && mkdir -p $(@D) && touch $@
+
+$(STAMPS)/runsc-$(RUNSC_VERSION):
+	@$(INSTALL) runsc && mkdir -p $(@D) && touch $@
+
+$(STAMPS)/libchdb-$(CHDB_VERSION):
+	@$(INSTALL) libchdb && mkdir -p $(@D) && touch $@
+
+$(STAMPS)/buf-$(BUF_VERSION):
+	@$(INSTALL) buf && mkdir -p $(@D) && touch $@
+
+$(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION):
+	@$(INSTALL) protoc-gen-go && mkdir -p $(@D) && touch $@
+
+$(STAMPS)/golangci-lint-$(GOLANGCI_VERSION):
+	@$(INSTALL) golangci-lint && mkdir -p $(@D) && touch $@

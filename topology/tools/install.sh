@@ -1,0 +1,109 @@
+#!/bin/sh
+# Puts one tool into .tools/ of this checkout. Usage: topology/tools/install.sh NAME
+# NAME is apt, runsc, libchdb, buf, protoc-gen-go or golangci-lint. The Makefile calls
+# it only where the stamp of the wanted version is missing. Versions come from the
+# Makefile through the environment.
+set -eu
+
+cd "$(dirname "$0")/../.."
+tools=$PWD/.tools
+mkdir -p "$tools/bin" "$tools/lib"
+
+say() { printf 'tools: %s\n' "$*" >&2; }
+
+# as_root runs a command as root, or says which one to run and stops.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+		sudo "$@"
+	elif command -v sudo >/dev/null 2>&1 && [ -t 0 ]; then
+		sudo "$@"
+	else
+		say "this needs root. Run, then try again:"
+		say "    $*"
+		exit 1
+	fi
+}
+
+apt_install() {
+	missing=
+	for package in "$@"; do
+		case $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true) in
+		*"ok installed") ;;
+		*) missing="$missing $package" ;;
+		esac
+	done
+	[ -n "$missing" ] || return 0
+	if ! command -v apt-get >/dev/null 2>&1; then
+		say "not a Debian system: install these by your own means:$missing"
+		exit 1
+	fi
+	say "apt packages:$missing"
+	if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
+		say "this needs root. Run, then try again:"
+		say "    apt-get update && apt-get install -y --no-install-recommends$missing"
+		exit 1
+	fi
+	# The list may be stale or absent on a fresh machine.
+	as_root apt-get update -q >&2
+	# shellcheck disable=SC2086
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2
+}
+
+# module_version prints the version of the module that a Go binary was built from.
+module_version() {
+	go version -m "$1" 2>/dev/null | awk '$1 == "mod" { print $3; exit }'
+}
+
+# go_tool builds PACKAGE of a module at VERSION into .tools/bin, unless it is there.
+go_tool() {
+	name=$1 package=$2 version=$3
+	if [ "$(module_version "$tools/bin/$name")" = "$version" ]; then
+		return 0
+	fi
+	say "building $name $version (minutes, the first time)"
+	CGO_ENABLED=0 GOBIN="$tools/bin" GOFLAGS= go install "$package@$version"
+}
+
+# npm_get unpacks an npm package into a new folder and prints its name.
+npm_get() {
+	command -v npm >/dev/null 2>&1 || apt_install npm
+	say "npm package $1"
+	into=$(mktemp -d "$tools/unpack.XXXXXX")
+	(cd "$into" && npm pack --silent "$1" >/dev/null && tar -xzf ./*.tgz)
+	printf '%s/package\n' "$into"
+}
+
+case ${1:-} in
+apt)
+	# shellcheck disable=SC2086
+	apt_install $APT_PACKAGES
+	;;
+runsc)
+	go_tool runsc gvisor.dev/gvisor/runsc "$RUNSC_VERSION"
+	;;
+libchdb)
+	package=$(npm_get "@chdb/lib-linux-x64-gnu@$CHDB_VERSION")
+	found=$(find "$package" -name libchdb.so | head -n 1)
+	[ -n "$found" ] || { say "no libchdb.so in @chdb/lib-linux-x64-gnu@$CHDB_VERSION"; exit 1; }
+	mv -f "$found" "$tools/lib/libchdb.so"
+	rm -rf "${package%/package}"
+	;;
+buf)
+	package=$(npm_get "@bufbuild/buf-linux-x64@$BUF_VERSION")
+	mv -f "$package/bin/buf" "$tools/bin/buf"
+	chmod +x "$tools/bin/buf"
+	rm -rf "${package%/package}"
+	;;
+protoc-gen-go)
+	go_tool protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go "$PROTOC_GEN_GO_VERSION"
+	;;
+golangci-lint)
+	go_tool golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint "$GOLANGCI_VERSION"
+	;;
+*)
+	say "unknown tool '${1:-}'"
+	exit 2
+	;;
+esac
