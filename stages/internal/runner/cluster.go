@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net"
 
@@ -33,3 +34,6 @@ type ClusterConfig struct {
 	// Dialer opens connections. Nil: TCP. Tests give a virtual network.
 	Dialer func(ctx context.Context, network, host string) (net.Conn, error)
 }
+
+// RandomInstance draws an instance for a process that was given none.
+func RandomInstance() string { return rand.Text()[:10] }
