@@ -122,6 +122,9 @@ func TestShrink(t *testing.T) {
 	if want := Marker + strings.Repeat("a", 40) + strings.Repeat("数", 30); got != want || !more {
 		t.Errorf("Shrink(100 characters) = %q, %t; want %q", got, more, want)
 	}
+	if got, _ := Shrink(strings.Repeat("a", 90)); len(got) != len(Marker)+62 {
+		t.Errorf("Shrink(90 characters) keeps %d of them, want 62: 0.7 times 90 in floating point, rounded down", len(got)-len(Marker))
+	}
 	for n, want := range map[int]bool{0: false, 64: false, 65: false, 66: false, 67: true, 68: true} {
 		if _, more := Shrink(strings.Repeat("a", n)); more != want {
 			t.Errorf("Shrink(%d characters): ok = %t, want %t", n, more, want)
