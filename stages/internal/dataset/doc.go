@@ -1,0 +1,17 @@
+// Package dataset turns published problem sets into the rows that Sluice trains on,
+// and reads those rows back.
+//
+// Reads: parquet (any compression of the format) and JSONL in the layouts of DAPO/verl
+// (prompt, reward_model.ground_truth, extra_info.index), GSM8K (question, answer with
+// "#### reference") and plain {question or problem, answer}.
+//
+// Writes: train.jsonl and dev.jsonl with one {"id","question","answer","data_source"}
+// per line, order.csv (which input row each line came from) and manifest.json (counts,
+// refusals by reason, SHA-256 of each file).
+//
+// Promises: a row is either used as it is or refused with its number and a reason; an
+// answer or id of 0 is a value, not a missing one; the same rows and seed give the same
+// files, and with the same seed the split is that of Python's
+// random.Random(seed).shuffle. Reading back takes memory for one row, whatever the
+// size of the file.
+package dataset
