@@ -87,6 +87,7 @@ func TestNormaliseRefuses(t *testing.T) {
 		{verl("Q", `true`), ReasonAnswerNotScalar},
 		{`{"question":"Q","answer":"1","id":[1]}`, ReasonIDNotScalar},
 		{`{"question":"Q"}`, ReasonAnswerMissing},
+		{`{"question":"` + strings.Repeat("Q", MaxText) + `","answer":"1"}`, ReasonTooLong},
 	} {
 		_, err := Normalise(object(t, c.row), 4, "")
 		var why *RefusedError

@@ -141,6 +141,9 @@ func parseRow(text []byte) (Row, error) {
 			return row, fmt.Errorf("%w: %s is missing or empty: `sluice prepare` writes files that have it", ErrNotPrepared, field.name)
 		}
 	}
+	if n := row.size(); n > MaxText {
+		return row, fmt.Errorf("%w: question, answer and id have %d bytes, want at most %d", ErrNotPrepared, n, MaxText)
+	}
 	return row, nil
 }
 

@@ -27,6 +27,7 @@ const (
 	ReasonPromptMissing   Reason = "prompt_missing"
 	ReasonPromptNotAList  Reason = "prompt_not_a_list_of_messages"
 	ReasonQuestionEmpty   Reason = "question_empty"
+	ReasonTooLong         Reason = "too_long"
 	ReasonAnswerMissing   Reason = "answer_missing"
 	ReasonAnswerEmpty     Reason = "answer_empty"
 	ReasonAnswerNotScalar Reason = "answer_not_text_or_number"
@@ -58,6 +59,10 @@ const (
 )
 
 const defaultSource = "dapo_math"
+
+// MaxText bounds question, answer and id together, in bytes: a problem travels in
+// every event of its trajectories.
+const MaxText = 1 << 20
 
 // Normalise reads one row of any of the layouts. index, the row's number in its file
 // from 0, is the id of a row without one. defaultDataSource names rows that do not say
@@ -153,8 +158,13 @@ func build(question string, answer, id, source any, index int, defaultSource str
 	if s, ok := source.(string); ok && s != "" {
 		row.DataSource = s
 	}
+	if n := row.size(); n > MaxText {
+		return Row{}, refuse(ReasonTooLong, "question, answer and id have %d bytes, want at most %d", n, MaxText)
+	}
 	return row, nil
 }
+
+func (r Row) size() int { return len(r.ID) + len(r.Question) + len(r.Answer) + len(r.DataSource) }
 
 func answerText(v any) (string, error) {
 	if list, ok := v.([]any); ok {
