@@ -582,7 +582,8 @@ type Execution struct {
 	ExitCode int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	// The class of a Python exception, from the traceback's last line.
 	Exception string `protobuf:"bytes,4,opt,name=exception,proto3" json:"exception,omitempty"`
-	// The last 4,096 characters of each stream; bytes that are no UTF-8 became U+FFFD.
+	// The last 4,096 characters of each stream, behind a marker where there were more;
+	// bytes that are no UTF-8 became U+FFFD.
 	Stdout          string  `protobuf:"bytes,5,opt,name=stdout,proto3" json:"stdout,omitempty"`
 	Stderr          string  `protobuf:"bytes,6,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	StdoutTruncated bool    `protobuf:"varint,7,opt,name=stdout_truncated,json=stdoutTruncated,proto3" json:"stdout_truncated,omitempty"`

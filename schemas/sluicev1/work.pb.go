@@ -338,7 +338,7 @@ type Budgets struct {
 	TrajectoryTokens uint32                 `protobuf:"varint,3,opt,name=trajectory_tokens,json=trajectoryTokens,proto3" json:"trajectory_tokens,omitempty"`
 	// Sampled tokens of one assistant turn.
 	TurnTokens uint32 `protobuf:"varint,4,opt,name=turn_tokens,json=turnTokens,proto3" json:"turn_tokens,omitempty"`
-	// Tokens of one observation, with the glue around it.
+	// Tokens of one observation; the glue around it counts against the trajectory alone.
 	ObservationTokens  uint32 `protobuf:"varint,5,opt,name=observation_tokens,json=observationTokens,proto3" json:"observation_tokens,omitempty"`
 	ExecutionTimeoutMs uint32 `protobuf:"varint,6,opt,name=execution_timeout_ms,json=executionTimeoutMs,proto3" json:"execution_timeout_ms,omitempty"`
 	unknownFields      protoimpl.UnknownFields
