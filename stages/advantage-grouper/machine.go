@@ -1,0 +1,261 @@
+package main
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/sluice-rl/sluice/schemas/identity"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/advantage"
+	"github.com/sluice-rl/sluice/stages/internal/group"
+	"github.com/sluice-rl/sluice/stages/internal/horizon"
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+)
+
+const topicGrouped = "grouped"
+
+// config is what the flags set.
+type config struct {
+	deadline  time.Duration
+	rule      advantage.Rule
+	stepsKept uint64
+}
+
+// machine holds the groups of one partition of questions.
+type machine struct {
+	cfg     config
+	log     *slog.Logger
+	metrics *metrics
+
+	// groups are the open ones, and closed ones within the horizon, by which late
+	// copies are known.
+	groups  map[identity.Group]*group.Group
+	horizon *horizon.Horizon
+	// forget are keys that a restored machine found behind its horizon; they are
+	// deleted with the next effects.
+	forget []string
+
+	// timed is set by the first Tick, when the partition is caught up: before it no
+	// deadline runs.
+	timed bool
+	// timers are in order, since all groups have the same time; those of groups that
+	// have closed are skipped.
+	timers []timer
+}
+
+type timer struct {
+	group identity.Group
+	at    time.Time
+}
+
+func newMachine(cfg config, log *slog.Logger, m *metrics) *machine {
+	return &machine{
+		cfg: cfg, log: log, metrics: m,
+		groups: map[identity.Group]*group.Group{}, horizon: horizon.New(cfg.stepsKept),
+	}
+}
+
+// Restore implements runner.Machine.
+func (m *machine) Restore(key string, value []byte) error {
+	if value == nil {
+		return nil
+	}
+	g, err := group.Load(value)
+	if err != nil {
+		return err
+	}
+	place := g.Place()
+	m.groups[place] = g
+	m.drop(m.horizon.See(runOf(place), place.Step))
+	if g.Closed() && !m.horizon.Keep(runOf(place), place.Step, key) {
+		m.drop([]string{key})
+	}
+	return nil
+}
+
+// drop notes keys to be deleted and lets go of their groups.
+func (m *machine) drop(keys []string) {
+	m.forget = append(m.forget, keys...)
+	for _, key := range keys {
+		if place, err := parseKey(key); err == nil {
+			delete(m.groups, place)
+		}
+	}
+}
+
+// Refetch implements runner.Machine: the state says it all.
+func (m *machine) Refetch() map[string]int64 { return nil }
+
+// Replay implements runner.Machine.
+func (m *machine) Replay(runner.Message) error { return nil }
+
+// Step implements runner.Machine.
+func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error) {
+	var e runner.Effects
+	var err error
+	switch body := msg.Body.(type) {
+	case *sluicev1.Prompt:
+		err = m.prompt(&e, body, now)
+	case *sluicev1.Scored:
+		err = m.scored(&e, body, now)
+	}
+	if err != nil {
+		return runner.Effects{}, runner.Reject(err, "refused")
+	}
+	m.sweep(&e)
+	return e, nil
+}
+
+func (m *machine) prompt(e *runner.Effects, p *sluicev1.Prompt, now time.Time) error {
+	place := identity.GroupOf(p.GetGroup())
+	g := m.groups[place]
+	switch {
+	case g != nil && g.Closed():
+		return nil
+	case g != nil:
+		changed, err := g.Prompted(p)
+		if err == nil && changed {
+			m.store(e, g)
+		}
+		return err
+	case m.horizon.Past(runOf(place), place.Step):
+		m.log.Warn("prompt of a step that is long over", "group", place.String(), "steps_kept", m.cfg.stepsKept)
+		m.metrics.late.Inc()
+		return nil
+	}
+	g = group.Open(p, now)
+	m.add(g, now)
+	m.store(e, g)
+	return nil
+}
+
+func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, now time.Time) error {
+	place := identity.GroupOf(s.GetTrajectory().GetPrompt().GetGroup())
+	g := m.groups[place]
+	if g == nil && m.horizon.Past(runOf(place), place.Step) || g != nil && g.Closed() {
+		m.late(s)
+		return nil
+	}
+	unknown := g == nil
+	if unknown {
+		// The two topics are not ordered between them: a member that overtakes its
+		// prompt opens the group as the prompt would have.
+		g = group.Open(s.GetTrajectory().GetPrompt(), now)
+	}
+	counts, err := g.Join(s)
+	if err != nil {
+		return err
+	}
+	if unknown {
+		m.add(g, now)
+	}
+	if !counts {
+		m.metrics.duplicates.Inc()
+		m.log.Info("second copy of a member dropped", "member", identity.TrajectoryID(s.GetTrajectory()))
+		return nil
+	}
+	e.Outputs = append(e.Outputs, runner.Output{Topic: topicGrouped, Body: &sluicev1.GroupMember{Scored: s, TakenAt: timestamppb.New(now)}})
+	if g.Complete() {
+		return m.close(e, g, now)
+	}
+	m.store(e, g)
+	return nil
+}
+
+// late counts a copy that came after its group was closed.
+func (m *machine) late(s *sluicev1.Scored) {
+	m.metrics.late.Inc()
+	m.log.Info("member of a closed group dropped", "member", identity.TrajectoryID(s.GetTrajectory()))
+}
+
+// add takes in a group that has just been opened.
+func (m *machine) add(g *group.Group, now time.Time) {
+	place := g.Place()
+	m.groups[place] = g
+	m.drop(m.horizon.See(runOf(place), place.Step))
+	if m.timed {
+		m.timers = append(m.timers, timer{place, now.Add(m.cfg.deadline)})
+	}
+}
+
+func (m *machine) store(e *runner.Effects, g *group.Group) {
+	e.State = append(e.State, runner.StateChange{Key: keyOf(g.Place()), Value: g.State()})
+}
+
+func (m *machine) close(e *runner.Effects, g *group.Group, now time.Time) error {
+	closed, err := g.Close(m.cfg.rule, now)
+	if err != nil {
+		return err
+	}
+	place, key := g.Place(), keyOf(g.Place())
+	if missing := g.Missing(); len(missing) > 0 {
+		m.log.Warn("group closed at its deadline", "group", place.String(), "closing", closed.GetClosing().String(),
+			"missing", missing, "graded", closed.GetGraded(), "group_size", closed.GetGroupSize())
+	}
+	m.metrics.closed.WithLabelValues(label(closed.GetClosing()), closed.GetReason()).Inc()
+	e.Outputs = append(e.Outputs, runner.Output{Topic: topicGrouped, Body: closed})
+	if m.horizon.Keep(runOf(place), place.Step, key) {
+		m.store(e, g)
+	} else {
+		m.drop([]string{key})
+	}
+	return nil
+}
+
+// sweep adds the deletion of what is behind the horizon.
+func (m *machine) sweep(e *runner.Effects) {
+	for _, key := range m.forget {
+		e.State = append(e.State, runner.StateChange{Key: key})
+	}
+	m.forget = nil
+}
+
+// Tick implements runner.Machine. The first one starts the time of the groups that are
+// open; every one closes those whose time is over.
+func (m *machine) Tick(now time.Time) (runner.Effects, error) {
+	var e runner.Effects
+	if !m.timed {
+		m.timed = true
+		for _, place := range m.openGroups() {
+			m.timers = append(m.timers, timer{place, now.Add(m.cfg.deadline)})
+		}
+	}
+	for len(m.timers) > 0 && !m.timers[0].at.After(now) {
+		g := m.groups[m.timers[0].group]
+		m.timers = m.timers[1:]
+		if g == nil || g.Closed() {
+			continue
+		}
+		if err := m.close(&e, g, now); err != nil {
+			return runner.Effects{}, err
+		}
+	}
+	m.sweep(&e)
+	return e, nil
+}
+
+// openGroups lists the open groups in an order that does not change.
+func (m *machine) openGroups() []identity.Group {
+	var open []identity.Group
+	for place, g := range m.groups {
+		if !g.Closed() {
+			open = append(open, place)
+		}
+	}
+	slices.SortFunc(open, compareGroups)
+	return open
+}
+
+// Deadline implements runner.Machine.
+func (m *machine) Deadline() (time.Time, bool) {
+	for len(m.timers) > 0 {
+		if g := m.groups[m.timers[0].group]; g != nil && !g.Closed() {
+			return m.timers[0].at, true
+		}
+		m.timers = m.timers[1:]
+	}
+	return time.Time{}, false
+}
