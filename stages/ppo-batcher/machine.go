@@ -1,0 +1,237 @@
+package main
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/sluice-rl/sluice/schemas/identity"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/horizon"
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/step"
+)
+
+const (
+	topicGrouped = "grouped"
+	topicBatches = "ppo-batches"
+)
+
+// config is what the flags set.
+type config struct {
+	rules     step.Rules
+	stepsKept uint64
+}
+
+// machine holds the steps of one partition of runs. Its state is one small entry per
+// step: members are not stored again, an open step's records are read again from
+// grouped after a restart.
+type machine struct {
+	cfg     config
+	log     *slog.Logger
+	metrics *metrics
+
+	open map[step.ID]*openStep
+	// done are the batched steps within the horizon, by which late records are known.
+	done    map[step.ID]bool
+	horizon *horizon.Horizon
+	// forget are keys that a restored machine found behind its horizon.
+	forget []string
+	// versions is the trainer's policy version per run, as last broadcast.
+	versions map[string]uint32
+}
+
+type openStep struct {
+	*step.Step
+	// from is the offset of the step's first record.
+	from int64
+}
+
+func newMachine(cfg config, log *slog.Logger, m *metrics) *machine {
+	return &machine{
+		cfg: cfg, log: log, metrics: m,
+		open: map[step.ID]*openStep{}, done: map[step.ID]bool{},
+		horizon: horizon.New(cfg.stepsKept), versions: map[string]uint32{},
+	}
+}
+
+// Restore implements runner.Machine.
+func (m *machine) Restore(key string, value []byte) error {
+	if value == nil {
+		return nil
+	}
+	id, e, err := decode(key, value)
+	if err != nil {
+		return err
+	}
+	m.drop(m.horizon.See(runOf(id), id.Step))
+	if !e.done {
+		m.open[id] = &openStep{step.New(id), e.from}
+		return nil
+	}
+	delete(m.open, id)
+	m.done[id] = true
+	if !m.horizon.Keep(runOf(id), id.Step, key) {
+		m.drop([]string{key})
+	}
+	return nil
+}
+
+// drop notes keys to be deleted and lets go of their steps.
+func (m *machine) drop(keys []string) {
+	m.forget = append(m.forget, keys...)
+	for _, key := range keys {
+		if id, err := parseKey(key); err == nil {
+			delete(m.done, id)
+		}
+	}
+}
+
+// Refetch implements runner.Machine.
+func (m *machine) Refetch() map[string]int64 {
+	if len(m.open) == 0 {
+		return nil
+	}
+	from := int64(-1)
+	for _, s := range m.open {
+		if from < 0 || s.from < from {
+			from = s.from
+		}
+	}
+	return map[string]int64{topicGrouped: from}
+}
+
+// Replay implements runner.Machine: it does with a record of an open step what Step did.
+func (m *machine) Replay(msg runner.Message) error {
+	s := m.open[idOf(msg)]
+	if s == nil {
+		return nil
+	}
+	switch body := msg.Body.(type) {
+	case *sluicev1.GroupMember:
+		s.Take(body)
+	case *sluicev1.GroupClosed:
+		// One that conflicts was refused then; it changes nothing now.
+		if _, err := s.Close(body); err != nil {
+			m.log.Warn("a closing that was refused is passed over", "step", s.ID().String(), "error", err)
+		}
+	}
+	return nil
+}
+
+// Step implements runner.Machine.
+func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error) {
+	var e runner.Effects
+	id := idOf(msg)
+	if m.done[id] || m.open[id] == nil && m.horizon.Past(runOf(id), id.Step) {
+		m.metrics.late.Inc()
+		m.log.Info("record of a closed step dropped", "step", id.String(), "offset", msg.Offset)
+		return e, nil
+	}
+	s, unknown := m.open[id], false
+	if s == nil {
+		s, unknown = &openStep{step.New(id), msg.Offset}, true
+	}
+	switch body := msg.Body.(type) {
+	case *sluicev1.GroupMember:
+		s.Take(body)
+	case *sluicev1.GroupClosed:
+		if _, err := s.Close(body); err != nil {
+			return runner.Effects{}, runner.Reject(err, "refused")
+		}
+	default:
+		return e, nil
+	}
+	if unknown {
+		m.open[id] = s
+		m.drop(m.horizon.See(runOf(id), id.Step))
+	}
+	switch {
+	case s.Complete():
+		if err := m.close(&e, s, now); err != nil {
+			return runner.Effects{}, err
+		}
+	case unknown:
+		e.State = append(e.State, runner.StateChange{Key: id.String(), Value: entry{from: s.from}.encode()})
+	}
+	m.sweep(&e)
+	return e, nil
+}
+
+// close writes a complete step's batch, announced first, and remembers it as done.
+func (m *machine) close(e *runner.Effects, s *openStep, now time.Time) error {
+	id := s.ID()
+	if s.Training() {
+		batch, micro, err := m.cfg.rules.Batch(s.Step, m.versions[id.RunID], now)
+		if err != nil {
+			return err
+		}
+		e.Outputs = append(e.Outputs, runner.Output{Topic: topicBatches, Body: batch})
+		for _, b := range micro {
+			e.Outputs = append(e.Outputs, runner.Output{Topic: topicBatches, Body: b})
+		}
+		m.metrics.batched(batch)
+		m.report(batch)
+	}
+	delete(m.open, id)
+	key := id.String()
+	if !m.horizon.Keep(runOf(id), id.Step, key) {
+		m.forget = append(m.forget, key)
+		return nil
+	}
+	m.done[id] = true
+	e.State = append(e.State, runner.StateChange{Key: key, Value: entry{done: true}.encode()})
+	return nil
+}
+
+// report logs what a person would want to know of a step.
+func (m *machine) report(b *sluicev1.StepBatch) {
+	write := m.log.Info
+	if b.GetMicroBatches() == 0 {
+		write = m.log.Warn
+	}
+	write("step batched", "run", b.GetRunId(), "incarnation", b.GetIncarnation(), "step", b.GetStep(),
+		"micro_batches", b.GetMicroBatches(), "data", b.GetData(), "n", b.GetN(), "groups_used", b.GetGroupsUsed(),
+		"groups_degenerate", b.GetGroupsDegenerate(), "groups_dropped", b.GetGroupsDropped())
+}
+
+// sweep adds the deletion of what is behind the horizon.
+func (m *machine) sweep(e *runner.Effects) {
+	for _, key := range m.forget {
+		e.State = append(e.State, runner.StateChange{Key: key})
+	}
+	m.forget = nil
+}
+
+// Broadcast implements runner.Broadcasts: the latest policy update of a run says where
+// its trainer is. A trainer that rolled back says so with its next update.
+func (m *machine) Broadcast(msg runner.Message, _ time.Time) (runner.Effects, error) {
+	if u, ok := msg.Body.(*sluicev1.PolicyUpdate); ok {
+		m.versions[u.GetRunId()] = u.GetPolicyVersion()
+	}
+	return runner.Effects{}, nil
+}
+
+// Tick implements runner.Machine: steps have no deadline, their groups have.
+func (m *machine) Tick(time.Time) (runner.Effects, error) {
+	var e runner.Effects
+	m.sweep(&e)
+	return e, nil
+}
+
+// Deadline implements runner.Machine.
+func (m *machine) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// idOf is the step that a record of grouped belongs to.
+func idOf(msg runner.Message) step.ID {
+	switch body := msg.Body.(type) {
+	case *sluicev1.GroupMember:
+		return step.IDOf(identity.GroupOf(body.GetScored().GetTrajectory().GetPrompt().GetGroup()))
+	case *sluicev1.GroupClosed:
+		return step.IDOf(identity.GroupOf(body.GetGroup()))
+	}
+	return step.ID{}
+}
+
+func runOf(id step.ID) horizon.Run {
+	return horizon.Run{ID: id.RunID, Incarnation: id.Incarnation}
+}
