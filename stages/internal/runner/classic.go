@@ -2,8 +2,11 @@ package runner
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // ClassicConfig configures a worker stage that reads a consumer group.
@@ -23,7 +26,69 @@ type ClassicConfig struct {
 	CommitInterval time.Duration
 }
 
-// RunClassic works until ctx ends.
+func (cfg *ClassicConfig) defaults() {
+	if cfg.Concurrency == 0 {
+		cfg.Concurrency = 64
+	}
+	if cfg.RevokeDeadline == 0 {
+		cfg.RevokeDeadline = 30 * time.Second
+	}
+	if cfg.CommitInterval == 0 {
+		cfg.CommitInterval = 200 * time.Millisecond
+	}
+}
+
+// byPriority orders topics as Priority says.
+func (cfg *ClassicConfig) byPriority(reads []string) ([]string, error) {
+	var order []string
+	for _, t := range cfg.Priority {
+		if !slices.Contains(reads, t) {
+			return nil, fmt.Errorf("%w: priority names topic %q, which stage %s does not read", ErrConfig, t, cfg.Stage)
+		}
+		order = append(order, t)
+	}
+	for _, t := range reads {
+		if !slices.Contains(order, t) {
+			order = append(order, t)
+		}
+	}
+	return order, nil
+}
+
+// RunClassic works until ctx ends, then lets work in flight finish and returns nil.
 func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
-	return errors.New("under construction")
+	cfg.defaults()
+	stage, err := cfg.Cluster.stage(cfg.Stage)
+	if err != nil {
+		return err
+	}
+	order, err := cfg.byPriority(stage.Reads)
+	if err != nil {
+		return err
+	}
+	topics := cfg.Cluster.names(order)
+	// Attempts stop with ctx; work in flight may go on for RevokeDeadline more.
+	in := newIntake(context.WithoutCancel(ctx), cfg, topics)
+	cl, st, err := cfg.Cluster.dial(cfg.Stage, "classic",
+		kgo.ConsumerGroup(cfg.Cluster.name(stage.Group)),
+		kgo.ConsumeTopics(topics...),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.RebalanceTimeout(cfg.RevokeDeadline+30*time.Second),
+		kgo.AutoCommitMarks(), kgo.AutoCommitInterval(cfg.CommitInterval),
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { in.joined() }),
+		kgo.OnPartitionsRevoked(func(_ context.Context, cl *kgo.Client, m map[string][]int32) { in.revoke(cl, m) }),
+		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { in.lose(m) }),
+	)
+	if err != nil {
+		return err
+	}
+	in.start(cl, newWorker(cfg.Cluster, cfg.Stage, cl, ctx.Done()), h, st)
+	in.poll(ctx)
+	err = in.finish()
+	// Leaving hands the partitions over; their offsets were committed just now.
+	cl.Close()
+	st.retire()
+	return err
 }

@@ -3,7 +3,10 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // KeyedConfig configures a keyed stage.
@@ -24,8 +27,67 @@ type KeyedConfig struct {
 	Prepare func(ctx context.Context, ms []Message) error
 }
 
-// RunKeyed works until ctx ends, or until another process fences this one
+func (cfg *KeyedConfig) defaults() {
+	if cfg.TransactionTimeout == 0 {
+		cfg.TransactionTimeout = 30 * time.Second
+	}
+	if cfg.BatchRecords == 0 {
+		cfg.BatchRecords = 500
+	}
+	if cfg.Cluster.Instance == "" {
+		cfg.Cluster.Instance = RandomInstance()
+	}
+}
+
+// RunKeyed works until ctx ends (nil), or until another process fences this one
 // (ErrFenced). newMachine makes an empty machine for a partition number.
 func RunKeyed(ctx context.Context, cfg KeyedConfig, newMachine func(partition int32) Machine) error {
-	return errors.New("under construction")
+	cfg.defaults()
+	stage, err := cfg.Cluster.stage(cfg.Stage)
+	if err != nil {
+		return err
+	}
+	changelog := cfg.Cluster.Topology.Changelog(cfg.Stage)
+	if changelog == "" {
+		return fmt.Errorf("%w: stage %s has no changelog in the topology", ErrConfig, cfg.Stage)
+	}
+	k := &keyed{
+		cfg: cfg, stage: stage, changelog: changelog, newMachine: newMachine,
+		undertaker: undertaker{cluster: cfg.Cluster, stage: cfg.Stage, log: cfg.Cluster.log(), metrics: newMetrics(cfg.Cluster.Metrics, cfg.Stage)},
+		failures:   map[place]*failure{},
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if len(stage.Broadcast) > 0 {
+		k.news = newNews()
+		done := make(chan struct{})
+		go func() { defer close(done); k.news.follow(ctx, cfg.Cluster, stage.Broadcast) }()
+		defer func() { cancel(); <-done }()
+		if !k.news.awaitCaughtUp(ctx) {
+			return nil
+		}
+	}
+	// A session ends with its client: of some errors a transactional client does
+	// not recover.
+	var wait backoff
+	for {
+		err := k.session(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, ErrFenced), errors.Is(err, ErrConfig):
+			return err
+		}
+		k.log.Warn("starting over with a new client", "error", err)
+		if !wait.wait(ctx, nil) {
+			return nil
+		}
+	}
+}
+
+// fenced says whether an error of a transaction means that somebody else took our
+// transactional id. The same answer comes when the brokers gave up on a transaction
+// that took too long; then a new client goes on.
+func fenced(err error, took, timeout time.Duration) bool {
+	return took < timeout && (errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch))
 }

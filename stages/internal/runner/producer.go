@@ -2,22 +2,52 @@ package runner
 
 import (
 	"context"
-	"errors"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Producer writes for stages that read nothing in a group.
-type Producer struct{}
+type Producer struct {
+	cluster ClusterConfig
+	client  *kgo.Client
+	state   *state
+	cancel  context.CancelFunc
+}
 
 // NewProducer makes a producer; it does not wait for the brokers.
 func NewProducer(ctx context.Context, cluster ClusterConfig, stage string) (*Producer, error) {
-	return nil, errors.New("under construction")
+	cl, st, err := cluster.dial(stage, "producer", kgo.WithContext(context.WithoutCancel(ctx)))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go reach(ctx, cl)
+	return &Producer{cluster: cluster, client: cl, state: st, cancel: cancel}, nil
 }
 
-// Produce writes the outputs in order and returns when the brokers have all of them,
-// or with the first error.
+// reach tries until the brokers answer: a client that only produces opens no
+// connection before it has something to write, and could not say that it is ready.
+func reach(ctx context.Context, cl *kgo.Client) {
+	var wait backoff
+	for cl.Ping(ctx) != nil && wait.wait(ctx, nil) {
+	}
+}
+
+// Produce writes the outputs and returns when the brokers have all of them, or with
+// the first error. Records of one key keep their order. While the brokers are away
+// it waits, until ctx ends. ErrTooLarge and codec.ErrInvalid are found before
+// anything is written.
 func (p *Producer) Produce(ctx context.Context, outputs ...Output) error {
-	return errors.New("under construction")
+	records, err := p.cluster.encodeAll(outputs)
+	if err != nil {
+		return err
+	}
+	return p.client.ProduceSync(ctx, records...).FirstErr()
 }
 
 // Close ends the producer. It may be called twice.
-func (p *Producer) Close() {}
+func (p *Producer) Close() {
+	p.cancel()
+	p.client.Close()
+	p.state.retire()
+}
