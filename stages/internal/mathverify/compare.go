@@ -1,29 +1,234 @@
 package mathverify
 
 import (
-	"math/big"
+	"errors"
 	"strings"
 )
 
-// Compare says whether pred means the same as gold.
-func Compare(gold, pred string, _ Options) Verdict {
-	g, p := strings.TrimSpace(gold), strings.TrimSpace(pred)
-	v := Verdict{GoldRead: g, PredRead: p}
-	if g == p && g != "" {
-		v.Outcome, v.Method, v.Reason = Equal, MethodText, "the texts are the same"
+// Compare says whether pred means the same as gold. Both may be a bare answer
+// or a whole response; Extract says what of a response counts. Compare never
+// fails and never panics: what it cannot read or settle is Undecided.
+func Compare(gold, pred string, o Options) Verdict {
+	if v, ok := compareIntegers(gold, pred); ok {
 		return v
 	}
-	if len(g) < 1000 && len(p) < 1000 && !strings.ContainsAny(g+p, "eE") {
-		x, okx := new(big.Rat).SetString(g)
-		y, oky := new(big.Rat).SetString(p)
-		if okx && oky {
-			v.Outcome, v.Method, v.Reason = Different, MethodRational, "the numbers differ"
-			if x.Cmp(y) == 0 {
-				v.Outcome, v.Reason = Equal, "the numbers are the same"
-			}
-			return v
+	compat := o.Profile == Compat
+	g, p := extract(gold, compat), extract(pred, compat)
+	c := &comparer{budget: budget{maxSteps}, compat: compat, decimals: o.Decimals}
+	if c.decimals == 0 {
+		c.decimals = DefaultDecimals
+	}
+	return c.answers(g, p)
+}
+
+// compareIntegers is the way of the most frequent case: two plain integers,
+// the prediction perhaps in a box. It allocates nothing.
+func compareIntegers(gold, pred string) (Verdict, bool) {
+	g, ok := plainInteger(gold)
+	if !ok {
+		return Verdict{}, false
+	}
+	p := pred
+	if inner, ok := strings.CutPrefix(p, `\boxed{`); ok {
+		if p, ok = strings.CutSuffix(inner, "}"); !ok {
+			return Verdict{}, false
 		}
 	}
-	v.Outcome, v.Method, v.Reason = Undecided, MethodUnread, "not read as numbers"
+	p, ok = plainInteger(p)
+	if !ok {
+		return Verdict{}, false
+	}
+	v := Verdict{Outcome: Different, Method: MethodRational, Reason: "the numbers differ", GoldRead: clipText(g, maxRead), PredRead: clipText(p, maxRead)}
+	if g == p {
+		v.Outcome, v.Reason = Equal, "the same number"
+	}
+	return v, true
+}
+
+// plainInteger strips signs and leading zeros that mean nothing.
+func plainInteger(s string) (string, bool) {
+	digits := s
+	if len(s) > 0 && s[0] == '-' {
+		digits = s[1:]
+	}
+	if digits == "" {
+		return "", false
+	}
+	for i := 0; i < len(digits); i++ {
+		if !isDigit(digits[i]) {
+			return "", false
+		}
+	}
+	if digits[0] == '0' {
+		digits = strings.TrimLeft(digits, "0")
+		if digits == "" {
+			return "0", true
+		}
+		if s[0] == '-' {
+			return "-" + digits, true
+		}
+		return digits, true
+	}
+	return s, true
+}
+
+// answers compares two bare answers.
+func (c *comparer) answers(g, p string) Verdict {
+	v := Verdict{GoldRead: clipText(strings.TrimSpace(g), maxRead), PredRead: clipText(strings.TrimSpace(p), maxRead)}
+	if v.GoldRead == "" || v.PredRead == "" {
+		v.Outcome, v.Method, v.Reason = Different, MethodText, "an answer is empty"
+		if v.GoldRead == v.PredRead {
+			v.Outcome, v.Reason = Undecided, "both answers are empty"
+		}
+		return v
+	}
+	c.size = len(g) + len(p)
+	gt, errG := lex(collapse(g))
+	pt, errP := lex(collapse(p))
+	if errG != nil || errP != nil {
+		return c.unread(v, g == p, errors.Join(errG, errP))
+	}
+	if len(gt) > 0 && key(gt) == key(pt) {
+		v.Outcome, v.Method, v.Reason = Equal, MethodText, "the same text"
+		return v
+	}
+	if choiceOf(g) != "" && choiceOf(g) == choiceOf(p) {
+		v.Outcome, v.Method, v.Reason = Equal, MethodWords, "the same choice"
+		return v
+	}
+	return c.readings(v, gt, pt)
+}
+
+// collapse removes braces that enclose each other, of which hostile text can
+// hold hundreds of thousands.
+func collapse(s string) string {
+	n := 0
+	for n < len(s)/2 && s[n] == '{' && s[len(s)-1-n] == '}' {
+		n++
+	}
+	if n < 8 {
+		return s
+	}
+	return s[n-1 : len(s)-n+1]
+}
+
+// readings tries the meanings of ambiguous spellings until one makes the two
+// equal. The first, most usual one gives the verdict otherwise.
+func (c *comparer) readings(v Verdict, gt, pt []token) Verdict {
+	g, ambG, errG := parse(gt, reading{})
+	p, ambP, errP := parse(pt, reading{})
+	if errG != nil || errP != nil {
+		return c.unparsed(v, gt, pt, g, p, errG, errP)
+	}
+	v.GoldRead, v.PredRead = g.String(), p.String()
+	r := c.value(g, p)
+	if r.out != Equal && (ambG || ambP) {
+		gs, _, errG := parse(gt, reading{split: true})
+		ps, _, errP := parse(pt, reading{split: true})
+		if errG == nil && errP == nil {
+			if s := c.value(gs, ps); s.out == Equal {
+				r, g, p = s, gs, ps
+				v.GoldRead, v.PredRead = g.String(), p.String()
+			}
+		}
+	}
+	if r.out != Equal && (commaNumber(gt) && isLiteral(p) || commaNumber(pt) && isLiteral(g)) {
+		gs, _, errG := parse(gt, reading{decimalComma: true})
+		ps, _, errP := parse(pt, reading{decimalComma: true})
+		if errG == nil && errP == nil {
+			if s := c.value(gs, ps); s.out == Equal {
+				r = s
+				v.GoldRead, v.PredRead = gs.String(), ps.String()
+			}
+		}
+	}
+	v.Outcome, v.Method, v.Reason = r.out, r.method, r.reason
 	return v
+}
+
+// commaNumber: digits, a comma and digits, which could be a decimal comma.
+func commaNumber(toks []token) bool {
+	toks = trim(toks)
+	if len(toks) > 0 && toks[0].op("-") {
+		toks = toks[1:]
+	}
+	return len(toks) >= 3 && toks[0].kind == tNum && toks[1].op(",") && toks[2].kind == tNum && !toks[2].spaced && !toks[1].spaced
+}
+
+func isLiteral(n *node) bool { return n.op == opNum && n.dec }
+
+// unparsed is the verdict if a text could not be read as mathematics.
+func (c *comparer) unparsed(v Verdict, gt, pt []token, g, p *node, errG, errP error) Verdict {
+	gt, pt = trim(withoutName(gt)), trim(withoutName(pt))
+	if len(gt) > 0 && key(gt) == key(pt) {
+		v.Outcome, v.Method, v.Reason = Equal, MethodText, "the same text"
+		return v
+	}
+	if errG == nil {
+		v.GoldRead = g.String()
+	}
+	if errP == nil {
+		v.PredRead = p.String()
+	}
+	return c.unread(v, false, errors.Join(errG, errP))
+}
+
+func (c *comparer) unread(v Verdict, same bool, err error) Verdict {
+	v.Outcome, v.Method = Undecided, MethodUnread
+	if errors.Is(err, errLimit) {
+		v.Method = MethodLimit
+	}
+	v.Reason = strings.ReplaceAll(err.Error(), "\n", "; ")
+	if same {
+		v.Outcome, v.Method, v.Reason = Equal, MethodText, "the same text"
+	}
+	return v
+}
+
+// withoutName drops "x =" in front of an answer.
+func withoutName(toks []token) []token {
+	if len(toks) > 2 && toks[0].kind == tLetter && toks[1].is(tRel, "=") {
+		return toks[2:]
+	}
+	return toks
+}
+
+// key is the text of tokens without spaces, and without braces around a single
+// token.
+func key(toks []token) string {
+	var b strings.Builder
+	for i := 0; i < len(toks); i++ {
+		if toks[i].op("{") && i+2 < len(toks) && toks[i+2].op("}") && toks[i+1].kind != tOp && (toks[i+1].kind != tNum || len(toks[i+1].text) == 1) {
+			i++
+			b.WriteString(toks[i].text)
+			b.WriteByte(0)
+			i++
+			continue
+		}
+		text := toks[i].text
+		if toks[i].kind == tWord {
+			text = strings.ToLower(text)
+		}
+		b.WriteString(text)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// choiceOf returns the letter of "(B)", "B.", "B) text" or "(B) text".
+func choiceOf(s string) string {
+	s = strings.TrimSpace(strings.NewReplacer(`\text{`, "", `\textbf{`, "", `\mathrm{`, "", `\mathbf{`, "", "}", "", "$", "", `\ `, " ").Replace(clipText(s, 200)))
+	open := strings.HasPrefix(s, "(")
+	s = strings.TrimPrefix(s, "(")
+	if s == "" || s[0] < 'A' || s[0] > 'J' {
+		return ""
+	}
+	rest := s[1:]
+	switch {
+	case rest == "", open && strings.HasPrefix(rest, ")"):
+		return s[:1]
+	case strings.HasPrefix(rest, ". "), strings.HasPrefix(rest, ") "), rest == ".", rest == ")", strings.HasPrefix(rest, ": "):
+		return s[:1]
+	}
+	return ""
 }

@@ -1,0 +1,391 @@
+package mathverify
+
+import (
+	"math/big"
+	"strings"
+)
+
+var minusOne = big.NewRat(-1, 1)
+
+// command reads a LaTeX command with its own grammar.
+func (p *parser) command() (*node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	t := p.peek()
+	p.pos++
+	switch t.text {
+	case "pi":
+		if p.peek().op("_") {
+			return sym("pi"), nil
+		}
+		return leaf(opPi), nil
+	case "infty":
+		return leaf(opInf), nil
+	case "emptyset":
+		return leaf(opEmpty), nil
+	case "dots":
+		return sym("..."), nil
+	case "reals":
+		return seal(&node{op: opReals, name: "R"}), nil
+	case "frac":
+		return p.fraction()
+	case "sqrt":
+		return p.root()
+	case "binom":
+		n, err := p.argument()
+		if err != nil {
+			return nil, err
+		}
+		k, err := p.argument()
+		if err != nil {
+			return nil, err
+		}
+		return call("binom", n, k), nil
+	case "sum", "prod", "int":
+		return p.series(t.text)
+	case "lim":
+		return p.limit()
+	case "lfloor", "lceil":
+		return p.rounded(t.text[1:])
+	case "norm":
+		p.bars++
+		n, err := p.sequence(func(t token) bool { return t.cmd("norm") })
+		p.bars--
+		if err != nil {
+			return nil, err
+		}
+		if p.peek().cmd("norm") {
+			p.pos++
+		}
+		return call("norm", n), nil
+	case "mathbb":
+		name := p.peek().text
+		if p.peek().op("{") {
+			name = p.peekAt(1).text
+			p.pos += 2
+		}
+		p.pos = min(p.pos+1, len(p.toks))
+		return seal(&node{op: opReals, name: name}), nil
+	case "variable":
+		start := p.pos
+		text, _, err := p.subscript()
+		if err != nil {
+			return nil, err
+		}
+		if p.pos <= start {
+			return nil, p.fail("a name is missing")
+		}
+		return sym(text), nil
+	case "begin":
+		return p.environment()
+	}
+	if kind, ok := strings.CutPrefix(t.text, "accent:"); ok {
+		text, _, err := p.subscript()
+		if err != nil {
+			return nil, err
+		}
+		if kind == "overrightarrow" {
+			kind = "vec"
+		}
+		return sym(kind + "(" + text + ")"), nil
+	}
+	p.pos--
+	return nil, p.fail("this command cannot stand here")
+}
+
+// fraction reads \frac, and \frac{d}{dx} as a derivative.
+func (p *parser) fraction() (*node, error) {
+	if name := p.derivative(); name != "" {
+		body, err := p.term()
+		if err != nil {
+			return nil, err
+		}
+		return seal(&node{op: opBig, name: "diff", kids: []*node{sym(name), body}}), nil
+	}
+	a, err := p.argument()
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.argument()
+	if err != nil {
+		return nil, err
+	}
+	if !a.isExpr() || !b.isExpr() {
+		return tree(opRatio, a, b), nil
+	}
+	return div(a, b), nil
+}
+
+// derivative takes "{d}{dx}" and returns "x".
+func (p *parser) derivative() string {
+	want := func(i int, name string) bool {
+		t := p.peekAt(i)
+		return t.kind == tLetter && (t.text == name || t.text == "partial")
+	}
+	if p.peek().op("{") && want(1, "d") && p.peekAt(2).op("}") && p.peekAt(3).op("{") && want(4, "d") &&
+		p.peekAt(5).kind == tLetter && p.peekAt(6).op("}") {
+		name := p.peekAt(5).text
+		p.pos += 7
+		return name
+	}
+	return ""
+}
+
+func (p *parser) root() (*node, error) {
+	n := integer(2)
+	if p.peek().op("[") {
+		p.pos++
+		i, err := p.sequence(func(t token) bool { return t.op("]") })
+		if err != nil {
+			return nil, err
+		}
+		if !p.accept(tOp, "]") {
+			return nil, p.fail("a root's index that does not close")
+		}
+		n = i
+	}
+	var x *node
+	var err error
+	switch t := p.peek(); {
+	case t.kind == tNum:
+		x, err = p.number() // "\sqrt12" is the root of 12, as people mean it
+	case t.op("{"), t.op("("):
+		x, err = p.primary()
+	default:
+		x, err = p.argument()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if x.op == opSet || x.op == opTuple {
+		return nil, p.fail("the root of several quantities")
+	}
+	return call("root", x, n), nil
+}
+
+// series reads sums, products and integrals with their bounds.
+func (p *parser) series(name string) (*node, error) {
+	var lo, hi *node
+	for {
+		if p.peek().op("_") && lo == nil {
+			p.pos++
+			n, err := p.bound()
+			if err != nil {
+				return nil, err
+			}
+			lo = n
+			continue
+		}
+		if p.peek().op("^") && hi == nil {
+			p.pos++
+			n, err := p.bound()
+			if err != nil {
+				return nil, err
+			}
+			hi = n
+			continue
+		}
+		break
+	}
+	if name == "int" {
+		return p.integral(lo, hi)
+	}
+	body, err := p.term()
+	if err != nil {
+		return nil, err
+	}
+	v := sym("")
+	if lo != nil && lo.op == opRel && len(lo.kids) == 2 && lo.rels[0] == "=" {
+		v, lo = lo.kids[0], lo.kids[1]
+		if v.op == opI || v.op == opE { // the index i is no imaginary unit
+			from := v.op
+			name := map[op]string{opI: "i", opE: "e"}[from]
+			v = sym(name)
+			body = body.rewrite(func(n *node) *node {
+				if n.op == from {
+					return sym(name)
+				}
+				return n
+			})
+		}
+	}
+	return seal(&node{op: opBig, name: name, kids: []*node{orEmpty(lo), orEmpty(hi), v, body}}), nil
+}
+
+// bound reads a bound; an empty group is no bound.
+func (p *parser) bound() (*node, error) {
+	if p.peek().op("{") && p.peekAt(1).op("}") {
+		p.pos += 2
+		return leaf(opEmpty), nil
+	}
+	return p.exponent()
+}
+
+func orEmpty(n *node) *node {
+	if n == nil {
+		return leaf(opEmpty)
+	}
+	return n
+}
+
+func (p *parser) integral(lo, hi *node) (*node, error) {
+	p.integrals++
+	defer func() { p.integrals-- }()
+	name := "x"
+	var body *node
+	if d := p.peek(); d.is(tLetter, "d") && p.peekAt(1).kind == tLetter {
+		body = integer(1)
+	} else {
+		n, err := p.sum()
+		if err != nil {
+			return nil, err
+		}
+		body = n
+	}
+	if p.peek().is(tLetter, "d") && p.peekAt(1).kind == tLetter {
+		name = p.peekAt(1).text
+		p.pos += 2
+	} else if inner := body; inner.op == opMul && len(inner.kids) > 1 {
+		// "\int {x dx}": the differential stands inside the group.
+		if last := inner.kids[len(inner.kids)-1]; last.op == opSym && strings.HasPrefix(last.name, "d") && len(last.name) > 1 {
+			name = last.name[1:]
+			body = mul(inner.kids[:len(inner.kids)-1]...)
+		}
+	}
+	// "\frac{3dz}{z}": the differential stands in the numerator.
+	body = body.rewrite(func(n *node) *node {
+		if n.op == opSym && len(n.name) > 1 && n.name[0] == 'd' && !strings.ContainsAny(n.name, "_'(") && symbols[n.name] == "" {
+			name = n.name[1:]
+			return integer(1)
+		}
+		return n
+	})
+	return seal(&node{op: opBig, name: "int", kids: []*node{orEmpty(lo), orEmpty(hi), sym(name), body}}), nil
+}
+
+func (p *parser) limit() (*node, error) {
+	var to *node
+	if p.peek().op("_") {
+		p.pos++
+		n, err := p.limitBound()
+		if err != nil {
+			return nil, err
+		}
+		to = n
+	}
+	body, err := p.term()
+	if err != nil {
+		return nil, err
+	}
+	return seal(&node{op: opBig, name: "lim", kids: []*node{orEmpty(to), body}}), nil
+}
+
+// limitBound reads "{x \to 3^{+}}" as text: limits are compared, not computed.
+func (p *parser) limitBound() (*node, error) {
+	text, _, err := p.subscript()
+	if err != nil {
+		return nil, err
+	}
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "^(+)", "^+"), "^+", "")
+	return words(text), nil
+}
+
+func (p *parser) rounded(kind string) (*node, error) {
+	bars := p.bars
+	p.bars = 0
+	n, err := p.sequence(func(t token) bool { return t.cmd("r" + kind) })
+	p.bars = bars
+	if err != nil {
+		return nil, err
+	}
+	if !p.peek().cmd("r" + kind) {
+		return nil, p.fail("a bracket of rounding that does not close")
+	}
+	p.pos++
+	return call(kind, n), nil
+}
+
+// environment reads matrices and cases.
+func (p *parser) environment() (*node, error) {
+	name, _, err := p.subscript()
+	if err != nil {
+		return nil, err
+	}
+	if name == "array" || name == "tabular" {
+		if p.peek().op("{") {
+			if _, _, err := p.subscript(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	bars, brackets := p.bars, p.brackets
+	p.bars, p.brackets = 0, p.brackets+1
+	defer func() { p.bars, p.brackets = bars, brackets }()
+	matrix := strings.Contains(name, "matrix") || name == "array"
+	var cells []*node
+	cols, row := 0, 0
+	stop := func(t token) bool { return t.op("&") || t.op(`\\`) || t.cmd("end") }
+	for {
+		t := p.peek()
+		switch {
+		case t.kind == tEnd, t.cmd("end"):
+			if t.cmd("end") {
+				p.pos++
+				if _, _, err := p.subscript(); err != nil {
+					return nil, err
+				}
+			}
+			if len(cells) == 0 {
+				return nil, p.fail("an empty environment")
+			}
+			if !matrix {
+				return p.cases(cells, cols)
+			}
+			if cols == 0 {
+				cols = row
+			}
+			if len(cells)%cols != 0 {
+				return nil, p.fail("rows of different lengths")
+			}
+			m := seal(&node{op: opMatrix, name: map[bool]string{true: "det"}[name == "vmatrix"], kids: cells, cols: cols})
+			return m, nil
+		case t.op("&"):
+			p.pos++
+		case t.op(`\\`):
+			p.pos++
+			if row > 0 && cols == 0 {
+				cols = row
+			}
+			row = 0
+		default:
+			n, err := p.item(stop)
+			if err != nil {
+				return nil, err
+			}
+			for p.separator(p.peek()) != "" && !stop(p.peek()) { // "x, & \text{if}"
+				p.pos++
+			}
+			cells, row = append(cells, n), row+1
+			if next := p.peek(); next.kind != tEnd && !stop(next) {
+				return nil, p.fail("unexpected")
+			}
+		}
+	}
+}
+
+// cases makes the lines of a cases or aligned environment a list.
+func (p *parser) cases(cells []*node, cols int) (*node, error) {
+	if len(cells) == 1 {
+		return cells[0], nil
+	}
+	if cols > 1 && len(cells)%cols == 0 {
+		var lines []*node
+		for i := 0; i < len(cells); i += cols {
+			lines = append(lines, tree(opTuple, cells[i:i+cols]...))
+		}
+		return seal(&node{op: opList, name: "and", kids: lines}), nil
+	}
+	return seal(&node{op: opList, name: "and", kids: cells}), nil
+}

@@ -1,0 +1,245 @@
+package mathverify
+
+import (
+	"errors"
+	"math/big"
+	"sort"
+	"strconv"
+)
+
+// result is the outcome of comparing two nodes.
+type result struct {
+	out    Outcome
+	method string
+	reason string
+}
+
+func equal(method, reason string) result     { return result{Equal, method, reason} }
+func different(method, reason string) result { return result{Different, method, reason} }
+func undecided(method, reason string) result { return result{Undecided, method, reason} }
+
+// comparer holds what one comparison needs.
+type comparer struct {
+	budget
+	compat   bool
+	decimals int
+	size     int // bytes of both texts: bounds how close different constants can be
+	nesting  int // of value calls
+}
+
+// expr compares two quantities.
+func (c *comparer) expr(g, p *node) result {
+	if g.same(p) {
+		return equal(MethodStructure, "the same expression")
+	}
+	g, p = differentiate(g), differentiate(p)
+	if g.same(p) {
+		return equal(MethodStructure, "the same expression")
+	}
+	x, errX := c.exact(g, nil)
+	y, errY := c.exact(p, nil)
+	if errX == nil && errY == nil {
+		return c.rationals(x, y, inexact(g) || inexact(p))
+	}
+	if errors.Is(errX, errUndefined) || errors.Is(errY, errUndefined) {
+		return undecided(MethodRational, "a division by zero")
+	}
+	if r, ok := c.infinite(g, p); ok {
+		return r
+	}
+	if r, ok := c.identity(g, p); ok {
+		if r.out == Different && (inexact(g) || inexact(p)) {
+			return c.numbers(g, p)
+		}
+		return r
+	}
+	if r, ok := c.peel(g, p); ok {
+		return r
+	}
+	return c.numbers(g, p)
+}
+
+func inexact(n *node) bool {
+	return n.any(func(k *node) bool { return k.op == opNum && k.dec })
+}
+
+// rationals compares two exact values; a decimal is taken as rounded.
+func (c *comparer) rationals(x, y *big.Rat, rounded bool) result {
+	if x.Cmp(y) == 0 {
+		return equal(MethodRational, "the same number")
+	}
+	if rounded && c.within(new(big.Rat).Sub(x, y), x, y) {
+		return equal(MethodTolerance, "the same to "+strconv.Itoa(c.decimals)+" decimals")
+	}
+	return different(MethodRational, "the numbers differ")
+}
+
+// within is the tolerance for decimals: half a unit of the last decimal that
+// counts, but never more than 1/2000 of the larger number, so that no small
+// number is taken for another or for zero.
+func (c *comparer) within(d, x, y *big.Rat) bool {
+	half := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(c.decimals)), nil))
+	half.Mul(half, big.NewRat(1, 2))
+	d = new(big.Rat).Abs(d)
+	if d.Cmp(half) > 0 {
+		return false
+	}
+	if c.compat {
+		return true
+	}
+	larger := new(big.Rat).Abs(x)
+	if a := new(big.Rat).Abs(y); a.Cmp(larger) > 0 {
+		larger = a
+	}
+	return d.Cmp(larger.Mul(larger, big.NewRat(1, 2000))) <= 0
+}
+
+// infinite compares ±∞, which no arithmetic below knows.
+func (c *comparer) infinite(g, p *node) (result, bool) {
+	sign := func(n *node) int {
+		switch {
+		case n.op == opInf:
+			return 1
+		case n.op == opMul && len(n.kids) == 2 && n.kids[1].op == opInf && n.kids[0].op == opNum:
+			return n.kids[0].num.Sign()
+		}
+		return 0
+	}
+	a, b := sign(g), sign(p)
+	switch {
+	case a == 0 && b == 0:
+		return result{}, false
+	case a == b:
+		return equal(MethodStructure, "the same infinity"), true
+	case (a != 0) != (b != 0) && (hasOp(g, opInf) && hasOp(p, opInf)):
+		return undecided(MethodStructure, "arithmetic with infinity"), true
+	}
+	return different(MethodStructure, "one side is infinite"), true
+}
+
+func hasOp(n *node, o op) bool { return n.any(func(k *node) bool { return k.op == o }) }
+
+// identity compares rational functions in two prime fields.
+func (c *comparer) identity(g, p *node) (result, bool) {
+	if hasOp(g, opInf) || hasOp(p, opInf) || hasOp(g, opI) || hasOp(p, opI) {
+		return result{}, false
+	}
+	seed := mix(g.hash[0] ^ p.hash[0]) // symmetric in the two
+	same, proof := true, true
+	for _, prime := range primes {
+		f := &field{budget: &c.budget, p: prime, seed: seed, opaque: true}
+		x, err := f.value(g)
+		if err != nil {
+			return result{}, false
+		}
+		y, err := f.value(p)
+		if err != nil {
+			return result{}, false
+		}
+		same = same && x == y
+		proof = proof && !f.met && !(f.pi && f.e)
+	}
+	switch {
+	case same:
+		return equal(MethodIdentity, "equal in two prime fields"), true
+	case proof:
+		return different(MethodIdentity, "different in a prime field"), true
+	}
+	return result{}, false
+}
+
+// peel compares b^x with b^y by x and y where b is a constant above 1 and both
+// exponents are constants too large to calculate.
+func (c *comparer) peel(g, p *node) (result, bool) {
+	if g.op != opPow || p.op != opPow || !g.kids[0].same(p.kids[0]) || c.nesting > 8 {
+		return result{}, false
+	}
+	b := g.kids[0]
+	if b.op != opE && !(b.op == opNum && b.num.Cmp(big.NewRat(1, 1)) > 0) {
+		return result{}, false
+	}
+	if len(symbolsOf(g, p)) > 0 || hasOp(g, opI) || hasOp(p, opI) || inexact(g) || inexact(p) {
+		return result{}, false
+	}
+	c.nesting++
+	defer func() { c.nesting-- }()
+	return c.expr(g.kids[1], p.kids[1]), true
+}
+
+// symbolsOf lists the variables of both sides in a fixed order.
+func symbolsOf(sides ...*node) []string {
+	set := map[string]bool{}
+	for _, n := range sides {
+		n.any(func(k *node) bool {
+			if k.op == opSym {
+				set[k.name] = true
+			}
+			return false
+		})
+	}
+	names := make([]string, 0, len(set))
+	for name := range set {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// abstract replaces the parts that no method evaluates by symbols, equal parts
+// by the same one. A part of unknown meaning that has no twin on the other side
+// makes a difference unprovable: loose.
+func (c *comparer) abstract(sides ...*node) (out []*node, loose bool) {
+	var met []*node
+	var from []int
+	shared := map[int]bool{}
+	for side, n := range sides {
+		out = append(out, n.rewrite(func(k *node) *node {
+			unknown := k.op == opFunc && (k.name[0] == '@' || k.name == "sub" || k.name == "congruent" || k.name == "det") ||
+				k.op == opBig && !c.evaluable(k) || !k.isExpr()
+			if !unknown || len(met) > 16 {
+				return k
+			}
+			name := func(i int) *node { return sym("part " + strconv.Itoa(i)) }
+			for i, m := range met {
+				if c.twins(m, k) {
+					shared[i] = shared[i] || from[i] != side
+					return name(i)
+				}
+			}
+			met, from = append(met, k), append(from, side)
+			return name(len(met) - 1)
+		}))
+	}
+	for i, m := range met {
+		loose = loose || m.op == opBig && !shared[i]
+	}
+	return out, loose
+}
+
+// evaluable says whether a sum or product is finite.
+func (c *comparer) evaluable(n *node) bool {
+	if n.name == "int" {
+		_, err := c.exact(n, nil)
+		return err == nil
+	}
+	return (n.name == "sum" || n.name == "prod") && n.kids[2].op == opSym && n.kids[2].name != "" &&
+		n.kids[0].op != opEmpty && n.kids[1].op != opEmpty && !hasOp(n.kids[1], opInf) && !hasOp(n.kids[0], opInf)
+}
+
+// twins says whether two unknown parts are the same function of equal arguments.
+func (c *comparer) twins(m, k *node) bool {
+	if m.op != k.op || m.name != k.name || len(m.kids) != len(k.kids) || c.nesting > 4 {
+		return false
+	}
+	if m.same(k) {
+		return true
+	}
+	c.nesting++
+	defer func() { c.nesting-- }()
+	for i := range m.kids {
+		if c.value(m.kids[i], k.kids[i]).out != Equal {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,338 @@
+package mathverify
+
+import "strings"
+
+// Extract returns the answer that a text gives: the content of its last box,
+// or of its <answer> tag, or what follows "the answer is", or its last formula,
+// or its last number. A text that is nothing but an answer is returned whole.
+func Extract(text string) string { return extract(text, false) }
+
+const maxExtract = 4_000_000
+
+func extract(text string, compat bool) string {
+	if len(text) > maxExtract {
+		text = text[len(text)-maxExtract:]
+	}
+	text = strings.TrimSpace(text)
+	if answer, ok := lastBoxes(text); ok {
+		return answer
+	}
+	if open := strings.LastIndex(text, "<answer>"); open >= 0 {
+		rest := text[open+len("<answer>"):]
+		if end := strings.Index(rest, "</answer>"); end >= 0 {
+			rest = rest[:end]
+		}
+		return lastFormula(strings.TrimSpace(rest), compat)
+	}
+	if i := strings.LastIndex(text, "</think>"); i >= 0 {
+		text = strings.TrimSpace(text[i+len("</think>"):])
+	}
+	if i := strings.Index(text, "<|im_start|>"); i > 0 {
+		text = strings.TrimSpace(text[:i])
+	}
+	if rest, ok := afterAnchor(text); ok {
+		return fromSentence(rest, compat)
+	}
+	if words := countWords(text); words >= 5 || words >= 1 && hasFormula(text) || words >= 3 && strings.ContainsAny(text, ".?!") {
+		return fromSentence(text, compat)
+	}
+	return lastFormula(text, compat)
+}
+
+var boxes = []string{`\boxed{`, `\fbox{`, `\boxed {`}
+
+// lastBoxes returns the content of the last box. Boxes that follow each other
+// with no more than "and" or a comma between are several answers.
+func lastBoxes(text string) (string, bool) {
+	type box struct{ at, from, to, end int }
+	var last []box
+	at := 0
+	for at < len(text) {
+		next, open := -1, ""
+		for _, b := range boxes {
+			if i := strings.Index(text[at:], b); i >= 0 && (next < 0 || at+i < next) {
+				next, open = at+i, b
+			}
+		}
+		if next < 0 {
+			break
+		}
+		from := next + len(open)
+		to := closingBrace(text, from)
+		end := to + 1
+		if to < 0 {
+			to, end = len(text), len(text)
+		}
+		b := box{next, from, to, end}
+		if n := len(last); n > 0 && !joined(text[last[n-1].end:b.at]) {
+			last = last[:0]
+		}
+		last = append(last, b)
+		at = end
+	}
+	if len(last) == 0 {
+		return "", false
+	}
+	if len(last) == 1 {
+		return unboxed(text[last[0].from:last[0].to], last[0].end == len(text)), true
+	}
+	if len(last) > 64 {
+		last = last[len(last)-1:]
+	}
+	parts := make([]string, len(last))
+	for i, b := range last {
+		parts[i] = strings.TrimSpace(text[b.from:b.to])
+	}
+	return strings.Join(parts, " ; "), true
+}
+
+// unboxed takes the inner one of nested boxes, and from a box that runs to the
+// end of the text the delimiters behind it.
+func unboxed(content string, toEnd bool) string {
+	if toEnd {
+		content = strings.TrimRight(content, " $\n")
+		content = strings.TrimSuffix(strings.TrimSuffix(content, `\]`), `\)`)
+	}
+	return strings.TrimSpace(content)
+}
+
+func closingBrace(text string, from int) int {
+	depth := 1
+	for i := from; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			if i+1 < len(text) && (text[i+1] == '{' || text[i+1] == '}') {
+				i++
+			}
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// joined says whether a gap between boxes makes them parts of one answer.
+func joined(gap string) bool {
+	if len(gap) > 60 {
+		return false
+	}
+	plain := strings.NewReplacer("$", " ", `\(`, " ", `\)`, " ", `\quad`, " ", `\text{`, " ", "}", " ", `\ `, " ", `\,`, " ").Replace(gap)
+	and, words := false, 0
+	for _, w := range strings.Fields(plain) {
+		switch strings.Trim(w, ",;") {
+		case "and", "or", "和", "或":
+			and = true
+		case "so", "then", "not", "but", "is", "hence", "wait", "or,":
+			return false
+		default:
+			words++
+		}
+		if strings.ContainsAny(w, ".?!:") {
+			return false
+		}
+	}
+	if and {
+		return words <= 4
+	}
+	for _, w := range strings.Fields(plain) {
+		if strings.ContainsAny(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") || w == "=" {
+			return false
+		}
+	}
+	return !strings.Contains(gap, "\n") && (strings.ContainsAny(gap, ",;+") || plain == "")
+}
+
+var anchors = []string{"final answer is", "final answer:", "answer is", "answer:", "answer：", "答案是", "答案为", "答案："}
+
+// afterAnchor returns what stands behind the last "the answer is".
+func afterAnchor(text string) (string, bool) {
+	lower := strings.ToLower(text)
+	if len(lower) != len(text) {
+		lower = text
+	}
+	best := -1
+	for _, a := range anchors {
+		if i := strings.LastIndex(lower, a); i >= 0 && i+len(a) > best {
+			best = i + len(a)
+		}
+	}
+	if best < 0 {
+		return "", false
+	}
+	rest := strings.TrimLeft(text[best:], " :：*\n")
+	rest = strings.TrimSuffix(strings.TrimSpace(rest), "I hope it is correct.")
+	rest = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "**"))
+	return rest, rest != ""
+}
+
+// fromSentence takes the last formula of a sentence, or all of it if it is
+// short, or its last number.
+func fromSentence(text string, compat bool) string {
+	if hasFormula(text) {
+		f := lastFormula(text, compat)
+		if f != text {
+			return f
+		}
+	}
+	if countWords(text) <= 2 && len(text) < 200 {
+		return text
+	}
+	if first, _, ok := strings.Cut(text, ". "); ok && len(first) <= 2 && first != "" {
+		return first // "A. Because …"
+	}
+	if n := lastNumber(text); n != "" {
+		return n
+	}
+	if w := lastChoice(text); w != "" {
+		return w
+	}
+	return text
+}
+
+// lastChoice returns the letter at the end of "I think it's B".
+func lastChoice(text string) string {
+	fields := strings.Fields(strings.TrimRight(text, " .!*"))
+	if len(fields) < 3 {
+		return ""
+	}
+	last := strings.Trim(fields[len(fields)-1], "()*.")
+	if len(last) == 1 && last[0] >= 'A' && last[0] <= 'J' {
+		return last
+	}
+	return ""
+}
+
+func countWords(text string) int {
+	n, depth := 0, 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c == '\\':
+			i++
+			for i < len(text) && isLetter(text[i]) {
+				i++
+			}
+		case c == '{':
+			depth++
+			i++
+		case c == '}':
+			depth--
+			i++
+		case isLetter(c):
+			start := i
+			for i < len(text) && isLetter(text[i]) {
+				i++
+			}
+			if run := text[start:i]; depth <= 0 && len(run) >= 2 && !plainFunctions[run] && run != "pi" && run != "sqrt" && !bareUnits[run] {
+				n++
+			}
+		case c >= 0xE3 && c <= 0xE9 && i+2 < len(text): // CJK: two characters are a word
+			n++
+			i += 3
+		default:
+			i++
+		}
+	}
+	return n
+}
+
+func hasFormula(text string) bool {
+	return strings.Count(text, "$")-strings.Count(text, `\$`) >= 2 || strings.Contains(text, `\[`) || strings.Contains(text, `\(`)
+}
+
+// lastFormula returns the content of the last $…$, \(…\) or \[…\], joined with
+// the one before it by "and".
+func lastFormula(text string, compat bool) string {
+	best, end := "", -1
+	for _, d := range [][2]string{{`\[`, `\]`}, {`\(`, `\)`}} {
+		stop := strings.LastIndex(text, d[1])
+		if stop < 0 {
+			continue
+		}
+		start := strings.LastIndex(text[:stop], d[0])
+		if start < 0 || stop <= end {
+			continue
+		}
+		content := text[start+2 : stop]
+		if compat && d[0] == `\(` && strings.Contains(content, "\n") {
+			continue // Math-Verify reads no inline formula over several lines
+		}
+		best, end = content, stop
+	}
+	if content, stop := lastDollars(text); stop > end {
+		best, end = content, stop
+	}
+	if end < 0 {
+		return text
+	}
+	return strings.TrimSpace(best)
+}
+
+func lastDollars(text string) (string, int) {
+	var marks []int
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '$':
+			if i+1 < len(text) && text[i+1] == '$' {
+				i++
+			}
+			marks = append(marks, i)
+		}
+	}
+	if len(marks) < 2 {
+		return "", -1
+	}
+	if len(marks)%2 == 1 {
+		marks = marks[:len(marks)-1]
+	}
+	stop := marks[len(marks)-1]
+	start := marks[len(marks)-2] + 1
+	to := stop
+	if to > 0 && text[to-1] == '$' {
+		to--
+	}
+	content := text[start:max(start, to)]
+	// "between $12$ and $13$"
+	if len(marks) >= 4 {
+		gap := strings.TrimSpace(strings.Trim(text[marks[len(marks)-3]+1:marks[len(marks)-2]], " $"))
+		if gap == "and" || gap == "or" || gap == "," {
+			prev := text[marks[len(marks)-4]+1 : marks[len(marks)-3]]
+			content = strings.Trim(prev, " $") + " , " + content
+		}
+	}
+	return content, stop
+}
+
+// lastNumber finds the last number of a sentence, with sign, separators,
+// fraction and sign for per cent. Digits inside a word are no number.
+func lastNumber(text string) string {
+	for i := len(text) - 1; i >= 0; i-- {
+		if !isDigit(text[i]) {
+			continue
+		}
+		start := i
+		for start > 0 && (isDigit(text[start-1]) || (text[start-1] == '.' || text[start-1] == ',' || text[start-1] == '/') && start > 1 && isDigit(text[start-2])) {
+			start--
+		}
+		if start > 0 && (isLetter(text[start-1]) || text[start-1] == '_') {
+			i = start
+			continue
+		}
+		end := i + 1
+		number := text[start:end]
+		if start > 0 && text[start-1] == '-' && (start == 1 || !isDigit(text[start-2])) {
+			number = "-" + number
+		}
+		if rest := text[end:]; strings.HasPrefix(rest, "%") || strings.HasPrefix(rest, `\%`) {
+			number += "%"
+		}
+		return number
+	}
+	return ""
+}

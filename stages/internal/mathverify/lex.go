@@ -1,0 +1,347 @@
+package mathverify
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits on what is read. They bound time and memory for hostile text.
+const (
+	maxBytes  = 400_000 // of one answer
+	maxTokens = 250_000 // of one answer
+	maxDigits = 60_000  // of one number that is calculated with
+	maxDepth  = 1_200   // of nesting
+)
+
+// errLimit says that an answer is larger than a limit; it is then only
+// compared as text.
+var errLimit = errors.New("larger than the limits of reading")
+
+type lexer struct {
+	src    string
+	pos    int
+	spaced bool
+	out    []token
+	err    error
+}
+
+// lex cuts an answer into tokens. It takes linear time. Anything that it does
+// not know becomes a letter of its own, so that nothing is dropped silently.
+func lex(src string) ([]token, error) {
+	if len(src) > maxBytes {
+		return nil, errLimit
+	}
+	l := &lexer{src: src, out: make([]token, 0, len(src)/2+4)}
+	for l.pos < len(l.src) && l.err == nil {
+		l.step()
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.out, nil
+}
+
+func (l *lexer) emit(k kind, text string) {
+	if len(l.out) >= maxTokens {
+		l.err = errLimit
+		return
+	}
+	l.out = append(l.out, token{kind: k, spaced: l.spaced, text: text, at: l.pos})
+	l.spaced = false
+}
+
+func (l *lexer) step() {
+	c := l.src[l.pos]
+	switch {
+	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '~':
+		l.pos++
+		l.spaced = true
+	case c >= '0' && c <= '9', c == '.' && l.pos+1 < len(l.src) && isDigit(l.src[l.pos+1]):
+		l.number()
+	case c == '\\':
+		l.command()
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		l.word()
+	case c < utf8.RuneSelf:
+		l.ascii(c)
+	default:
+		l.unicode()
+	}
+}
+
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+func (l *lexer) number() {
+	start, dot := l.pos, false
+	for l.pos < len(l.src) {
+		c := l.src[l.pos]
+		if c == '.' && !dot && l.pos+1 < len(l.src) && isDigit(l.src[l.pos+1]) {
+			dot = true
+		} else if !isDigit(c) {
+			break
+		}
+		l.pos++
+	}
+	text := l.src[start:l.pos]
+	// "1e3", "2.5E-2": only directly after the digits and with digits behind.
+	if rest := l.src[l.pos:]; len(rest) > 1 && (rest[0] == 'e' || rest[0] == 'E') {
+		n := 1
+		if rest[n] == '-' || rest[n] == '+' {
+			n++
+		}
+		first := n
+		for n < len(rest) && isDigit(rest[n]) && n-first < 6 {
+			n++
+		}
+		if n > first && (n == len(rest) || !isLetter(rest[n]) && !isDigit(rest[n])) {
+			text += "e" + strings.TrimPrefix(rest[1:n], "+")
+			l.pos += n
+		}
+	}
+	l.emit(tNum, text)
+}
+
+func (l *lexer) ascii(c byte) {
+	next := byte(0)
+	if l.pos+1 < len(l.src) {
+		next = l.src[l.pos+1]
+	}
+	two := func(k kind, text string) { l.emit(k, text); l.pos += 2 }
+	switch {
+	case c == '*' && next == '*':
+		two(tOp, "^")
+		return
+	case c == '<' && next == '=', c == '=' && next == '<':
+		two(tRel, "<=")
+		return
+	case c == '>' && next == '=':
+		two(tRel, ">=")
+		return
+	case c == '!' && next == '=', c == '<' && next == '>':
+		two(tRel, "!=")
+		return
+	case c == '=' && next == '=':
+		two(tRel, "=")
+		return
+	case c == '-' && next == '>':
+		two(tRel, "to")
+		return
+	}
+	switch c {
+	case '=', '<', '>':
+		l.emit(tRel, string(c))
+	case '$', '`', '"', '#', '@':
+		l.spaced = true // delimiters of mathematics or of nothing
+	default:
+		if c >= ' ' {
+			l.emit(tOp, string(c))
+		}
+	}
+	l.pos++
+}
+
+// command reads what starts with a backslash.
+func (l *lexer) command() {
+	if l.pos+1 >= len(l.src) {
+		l.pos++
+		return
+	}
+	c := l.src[l.pos+1]
+	if !isLetter(c) {
+		l.escaped(c)
+		return
+	}
+	end := l.pos + 1
+	for end < len(l.src) && isLetter(l.src[end]) {
+		end++
+	}
+	name := l.src[l.pos+1 : end]
+	if !known(name) {
+		// "\vertx" or "\cdotx": the longest command that it starts with.
+		for cut := len(name) - 1; cut >= 2; cut-- {
+			if known(name[:cut]) {
+				name, end = name[:cut], l.pos+1+cut
+				break
+			}
+		}
+	}
+	l.named(name, end)
+}
+
+func known(name string) bool {
+	if ignored[name] || spaces[name] || textCommands[name] || name == "color" || name == "textcolor" || name == "displaymode" {
+		return true
+	}
+	for _, m := range []map[string]string{relations, setOps, functions, symbols, grammar, operators} {
+		if _, ok := m[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lexer) named(name string, end int) {
+	switch {
+	case ignored[name]:
+		l.pos = end
+		if (name == "left" || name == "right") && strings.HasPrefix(l.src[end:], ".") {
+			l.pos++
+		}
+	case spaces[name]:
+		l.pos, l.spaced = end, true
+		if name == "hspace" || name == "vspace" {
+			_, l.pos = l.group(end)
+		}
+	case name == "color" || name == "textcolor":
+		_, l.pos = l.group(end)
+	case textCommands[name]:
+		content, after := l.group(end)
+		l.text(name, content)
+		l.pos = after
+	default:
+		l.emitNamed(name)
+		l.pos = end
+	}
+}
+
+func (l *lexer) emitNamed(name string) {
+	if v, ok := relations[name]; ok {
+		l.emit(tRel, v)
+	} else if v, ok := setOps[name]; ok {
+		l.emit(tSetOp, v)
+	} else if v, ok := grammar[name]; ok {
+		if v == "accent" {
+			l.emit(tCmd, "accent")
+			l.out[len(l.out)-1].text = "accent:" + name
+			return
+		}
+		l.emit(tCmd, v)
+	} else if v, ok := operators[name]; ok {
+		l.emit(tOp, v)
+	} else if v, ok := functions[name]; ok {
+		l.emit(tFunc, v)
+	} else if v, ok := symbols[name]; ok {
+		l.emit(tLetter, v)
+	} else {
+		l.emit(tLetter, `\`+name)
+	}
+}
+
+func (l *lexer) escaped(c byte) {
+	switch c {
+	case '{', '}':
+		l.emit(tOp, `\`+string(c))
+	case '%':
+		l.emit(tOp, "%")
+	case '\\':
+		// "\\frac" is a backslash too many, "\\ x" ends a line.
+		if rest := l.src[l.pos+2:]; len(rest) > 1 && isLetter(rest[0]) && isLetter(rest[1]) {
+			end := 0
+			for end < len(rest) && isLetter(rest[end]) {
+				end++
+			}
+			if known(rest[:end]) && !insideEnvironment(l.out) {
+				l.pos++
+				return
+			}
+		}
+		l.emit(tOp, `\\`)
+	case '|':
+		l.emit(tCmd, "norm")
+	case ' ', ',', ';', ':', '!', '>', '\n', '\t', '/', '(', ')', '[', ']', '$', '-':
+		switch c {
+		case '!':
+		case '(', ')', '[', ']':
+			// Delimiters of mathematics. A bracket of an interval is never escaped.
+			l.spaced = true
+		default:
+			l.spaced = true
+		}
+	case '_', '&', '#':
+		l.spaced = true
+	default:
+		l.pos++ // a stray backslash
+		return
+	}
+	l.pos += 2
+}
+
+func insideEnvironment(out []token) bool {
+	depth := 0
+	for i := len(out) - 1; i >= 0 && i > len(out)-4000; i-- {
+		if out[i].cmd("end") {
+			depth++
+		} else if out[i].cmd("begin") {
+			if depth == 0 {
+				return true
+			}
+			depth--
+		}
+	}
+	return false
+}
+
+// group returns the braces' content from at on and the offset behind it. An
+// unclosed group runs to the end; without a group it is the next character.
+func (l *lexer) group(at int) (string, int) {
+	for at < len(l.src) && l.src[at] == ' ' {
+		at++
+	}
+	if at >= len(l.src) {
+		return "", at
+	}
+	if l.src[at] != '{' {
+		_, n := utf8.DecodeRuneInString(l.src[at:])
+		return l.src[at : at+n], at + n
+	}
+	depth := 0
+	for i := at; i < len(l.src); i++ {
+		switch l.src[i] {
+		case '\\':
+			i++
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return l.src[at+1 : i], i + 1
+			}
+		}
+	}
+	return l.src[at+1:], len(l.src)
+}
+
+// text emits the content of \text and its like: a number inside is a number,
+// a single letter inside \mathrm a symbol, anything else a word.
+func (l *lexer) text(command, content string) {
+	if strings.ContainsAny(content, `0123456789\$`) || strings.ContainsAny(content, "+-*/=<>^") && !strings.Contains(content, " ") {
+		inner := &lexer{src: content, spaced: l.spaced}
+		for inner.pos < len(inner.src) && inner.err == nil {
+			inner.step()
+		}
+		if len(l.out)+len(inner.out) > maxTokens {
+			l.err = errLimit
+			return
+		}
+		l.out = append(l.out, inner.out...)
+		return
+	}
+	word := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == '~' || unicode.IsSpace(r) {
+			return ' '
+		}
+		return r
+	}, content))
+	switch {
+	case word == "":
+		l.spaced = true
+	case functions[word] != "":
+		l.emit(tFunc, functions[word])
+	case command == "mathrm" && (word == "e" || word == "i" || word == "d") || command == "operatorname" && len(word) == 1:
+		l.emit(tLetter, word)
+	default:
+		l.emit(tWord, word)
+	}
+}

@@ -1,0 +1,529 @@
+package mathverify
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// errSyntax is wrapped by every error of the parser that is not errLimit.
+var errSyntax = errors.New("not understood")
+
+// reading chooses among the meanings of ambiguous spellings.
+type reading struct {
+	split        bool // "1,234" is two numbers, not one
+	decimalComma bool // "2,74" is a decimal
+}
+
+// parser reads one answer by recursive descent. Each token is looked at a
+// bounded number of times; nesting is bounded by maxDepth.
+type parser struct {
+	reading
+	toks      []token
+	pos       int
+	depth     int
+	bars      int  // open |…| that a bar would close
+	brackets  int  // open brackets, in which a comma separates
+	integrals int  // open integrals, which "dx" ends
+	ambiguous bool // a thousands separator could be a comma
+	unit      string
+}
+
+// parse reads a whole answer.
+func parse(toks []token, r reading) (*node, bool, error) {
+	p := &parser{reading: r, toks: append([]token(nil), trim(toks)...)}
+	n, err := p.sequence(func(token) bool { return false })
+	if err == nil && p.pos < len(p.toks) {
+		err = p.fail("unexpected")
+	}
+	return n, p.ambiguous, err
+}
+
+// trim drops punctuation around an answer and redundant nesting.
+func trim(toks []token) []token {
+	for len(toks) > 0 {
+		last := toks[len(toks)-1]
+		if last.kind == tOp && strings.Contains(".,;:?&", last.text) || last.op(`\\`) || last.op("\\") {
+			toks = toks[:len(toks)-1]
+			continue
+		}
+		if first := toks[0]; first.kind == tOp && strings.Contains(".,;:&", first.text) || first.is(tRel, "=") || first.is(tRel, "~") || first.is(tRel, "to") || first.op(`\\`) {
+			toks = toks[1:]
+			continue
+		}
+		break
+	}
+	return unnest(toks)
+}
+
+var closers = map[string]string{"(": ")", "{": "}", "[": "]", `\{`: `\}`}
+
+// unnest drops the outer one of two brackets that enclose the same, so that
+// very deep nesting costs nothing.
+func unnest(toks []token) []token {
+	if len(toks) < 8 {
+		return toks
+	}
+	depth := 0
+	for depth*2+2 < len(toks) && toks[depth].kind == tOp {
+		shut := closers[toks[depth].text]
+		if shut == "" || !toks[len(toks)-1-depth].op(shut) {
+			break
+		}
+		depth++
+	}
+	if depth < 3 {
+		return toks
+	}
+	// The innermost of these pairs must really belong together.
+	level := 0
+	for i := depth - 1; i < len(toks)-depth; i++ {
+		if toks[i].kind != tOp {
+			continue
+		}
+		if closers[toks[i].text] != "" {
+			level++
+		} else if strings.Contains(`)]}\}`, toks[i].text) {
+			if level--; level <= 0 {
+				return toks
+			}
+		}
+	}
+	return toks[depth-1 : len(toks)-depth+1]
+}
+
+func (p *parser) peek() token {
+	if p.pos < len(p.toks) {
+		return p.toks[p.pos]
+	}
+	return token{}
+}
+
+func (p *parser) peekAt(n int) token {
+	if p.pos+n < len(p.toks) {
+		return p.toks[p.pos+n]
+	}
+	return token{}
+}
+
+func (p *parser) fail(what string) error {
+	t := p.peek()
+	if t.kind == tEnd {
+		return fmt.Errorf("%w: %s at the end", errSyntax, what)
+	}
+	return fmt.Errorf("%w: %s at %q (byte %d)", errSyntax, what, clipText(t.text, 20), t.at)
+}
+
+func (p *parser) enter() error {
+	if p.depth++; p.depth > maxDepth {
+		return errLimit
+	}
+	return nil
+}
+
+func (p *parser) accept(k kind, text string) bool {
+	if p.peek().is(k, text) {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+// separator says how the token parts two answers: ",", ";", "and", "or", or "".
+func (p *parser) separator(t token) string {
+	switch {
+	case t.op(",") || t.op(`\\`) || t.op("&"):
+		return ","
+	case t.op(";"):
+		return ";"
+	case t.kind == tWord || t.kind == tCmd:
+		switch strings.ToLower(strings.Trim(t.text, " ,.;:")) {
+		case "and", "及", "且":
+			return "and"
+		case "or", "and/or":
+			return "or"
+		}
+	}
+	return ""
+}
+
+// sequence reads answers up to a token that stops it (which it leaves) or the
+// end. One answer is returned as it is, several as an opList named after what
+// stood between them.
+func (p *parser) sequence(stop func(token) bool) (*node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	var groups [][]*node
+	var group []*node
+	name := ""
+	for {
+		for p.separator(p.peek()) != "" {
+			switch s := p.separator(p.peek()); s {
+			case ";":
+				if len(group) > 0 {
+					groups, group = append(groups, group), nil
+				}
+			case "or", "and":
+				name = s
+			}
+			p.pos++
+		}
+		if t := p.peek(); t.kind == tEnd || stop(t) {
+			break
+		}
+		n, err := p.item(stop)
+		if err != nil {
+			return nil, err
+		}
+		group = append(group, n)
+		if t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == "" {
+			return nil, p.fail("unexpected")
+		}
+	}
+	if len(group) > 0 {
+		groups = append(groups, group)
+	}
+	if len(groups) == 0 {
+		return nil, p.fail("an answer is missing")
+	}
+	return assemble(groups, name), nil
+}
+
+// assemble makes one node of groups parted by semicolons: "1,2; 3,4" are two
+// pairs, "1; 2" two answers.
+func assemble(groups [][]*node, name string) *node {
+	if len(groups) == 1 {
+		if len(groups[0]) == 1 {
+			return groups[0][0]
+		}
+		return seal(&node{op: opList, kids: groups[0], name: name})
+	}
+	kids := make([]*node, 0, len(groups))
+	for _, g := range groups {
+		if len(g) == 1 {
+			kids = append(kids, g[0])
+		} else {
+			kids = append(kids, tree(opTuple, g...))
+		}
+	}
+	return seal(&node{op: opList, kids: kids, name: name})
+}
+
+// item reads one answer: a relation, a set or a quantity, with its unit.
+func (p *parser) item(stop func(token) bool) (*node, error) {
+	outer := p.unit
+	p.unit = ""
+	defer func() { p.unit = outer }()
+	if n := p.leadingWords(stop); n != nil {
+		return n, nil
+	}
+	for p.peek().is(tRel, "~") || p.peek().is(tRel, "=") || p.peek().is(tRel, "in") {
+		p.pos++
+	}
+	first, err := p.side()
+	if err != nil {
+		return nil, err
+	}
+	if p.peek().kind != tRel {
+		return p.withUnit(first), nil
+	}
+	rel := &node{op: opRel, kids: []*node{first}}
+	for p.peek().kind == tRel {
+		rel.rels = append(rel.rels, p.peek().text)
+		p.pos++
+		if p.peek().kind == tRel && p.peek().text == "=" { // "≤ ="
+			p.pos++
+		}
+		if n := p.leadingWords(stop); n != nil {
+			rel.kids = append(rel.kids, n)
+			break
+		}
+		next, err := p.side()
+		if err != nil {
+			return nil, err
+		}
+		rel.kids = append(rel.kids, p.withUnit(next))
+		p.unit = ""
+	}
+	return seal(rel), nil
+}
+
+func (p *parser) withUnit(n *node) *node {
+	if p.unit == "" {
+		return n
+	}
+	m := *n
+	m.unit = p.unit
+	return &m // the hash leaves the unit out on purpose
+}
+
+// leadingWords takes words before an answer. Words alone are the answer; words
+// before a quantity ("about 5") are dropped.
+func (p *parser) leadingWords(stop func(token) bool) *node {
+	start := p.pos
+	for p.peek().kind == tWord && p.separator(p.peek()) == "" || p.pos > start && p.peek().op(".") {
+		p.pos++
+	}
+	if p.pos == start {
+		return nil
+	}
+	if t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == "" {
+		if t.kind == tNum || t.kind == tCmd || t.op("(") || t.op("[") || t.op("-") || t.op("{") || t.op(`\{`) {
+			if !strings.EqualFold(p.toks[start].text, "no") && !strings.EqualFold(p.toks[start].text, "not") {
+				return nil
+			}
+		}
+		// "an ellipse x", "option B": all of it is words.
+		for t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == ""; t = p.peek() {
+			p.pos++
+		}
+	}
+	var parts []string
+	for _, t := range p.toks[start:p.pos] {
+		parts = append(parts, t.text)
+	}
+	return words(strings.Join(parts, " "))
+}
+
+// side reads a set expression, a ratio or a quantity.
+func (p *parser) side() (*node, error) {
+	n, err := p.sum()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		t := p.peek()
+		switch {
+		case t.kind == tSetOp:
+			p.pos++
+			right, err := p.sum()
+			if err != nil {
+				return nil, err
+			}
+			n = seal(&node{op: opSetOp, name: t.text, kids: []*node{n, right}})
+		case t.op(":"):
+			p.pos++
+			right, err := p.sum()
+			if err != nil {
+				return nil, err
+			}
+			if n.op == opRatio {
+				n = tree(opRatio, append(append([]*node(nil), n.kids...), right)...)
+			} else {
+				n = tree(opRatio, n, right)
+			}
+		case t.cmd("over") || t.cmd("choose"):
+			p.pos++
+			right, err := p.sum()
+			if err != nil {
+				return nil, err
+			}
+			if t.text == "over" {
+				n = div(n, right)
+			} else {
+				n = call("binom", n, right)
+			}
+		case t.cmd("pmod"):
+			p.pos++
+			right, err := p.argument()
+			if err != nil {
+				return nil, err
+			}
+			n = call("congruent", n, right)
+		default:
+			return n, nil
+		}
+	}
+}
+
+// sum reads terms joined by signs.
+func (p *parser) sum() (*node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	var kids []*node
+	for {
+		sign, pm, any := 1, "", false
+		for {
+			t := p.peek()
+			if t.op("-") {
+				sign = -sign
+			} else if t.cmd("pm") || t.cmd("mp") {
+				pm = map[string]string{"pm": "+-", "mp": "-+"}[t.text]
+			} else if !t.op("+") {
+				break
+			}
+			any = true
+			p.pos++
+		}
+		if len(kids) > 0 && !any {
+			break
+		}
+		n, err := p.term()
+		if err != nil {
+			return nil, err
+		}
+		if sign < 0 {
+			n = neg(n)
+		}
+		if pm != "" {
+			left := integer(0)
+			if len(kids) > 0 {
+				left = add(kids...)
+			}
+			kids = []*node{seal(&node{op: opPM, name: pm, kids: []*node{left, n}})}
+			continue
+		}
+		kids = append(kids, n)
+	}
+	return add(kids...), nil
+}
+
+// term reads factors joined by signs of multiplication or by nothing.
+func (p *parser) term() (*node, error) {
+	first, err := p.power()
+	if err != nil {
+		return nil, err
+	}
+	factors := []*node{first}
+	for {
+		t := p.peek()
+		switch {
+		case t.op("*"):
+			p.pos++
+			n, err := p.signedPower()
+			if err != nil {
+				return nil, err
+			}
+			factors = append(factors, n)
+		case t.op("/"):
+			p.pos++
+			if w := p.peek(); w.kind == tWord {
+				p.takeUnit("/")
+				continue
+			}
+			n, err := p.signedPower()
+			if err != nil {
+				return nil, err
+			}
+			factors = append(factors, pow(n, integer(-1)))
+		case t.cmd("mod"):
+			p.pos++
+			n, err := p.signedPower()
+			if err != nil {
+				return nil, err
+			}
+			factors = []*node{call("mod", mul(factors...), n)}
+		case t.kind == tWord && p.separator(t) == "":
+			factors = p.wordAfter(factors)
+		case p.startsFactor(t):
+			if t.kind == tNum && p.pos > 0 && p.toks[p.pos-1].kind == tNum {
+				return nil, p.fail("two numbers side by side")
+			}
+			n, err := p.power()
+			if err != nil {
+				return nil, err
+			}
+			factors = append(factors, n)
+		default:
+			return mul(factors...), nil
+		}
+	}
+}
+
+func (p *parser) signedPower() (*node, error) {
+	sign := 1
+	for p.peek().op("-") || p.peek().op("+") {
+		if p.peek().op("-") {
+			sign = -sign
+		}
+		p.pos++
+	}
+	n, err := p.power()
+	if err == nil && sign < 0 {
+		n = neg(n)
+	}
+	return n, err
+}
+
+// startsFactor says whether t can follow a factor without a sign.
+func (p *parser) startsFactor(t token) bool {
+	switch t.kind {
+	case tNum, tFunc:
+		return true
+	case tLetter:
+		return !(p.integrals > 0 && t.text == "d" && p.peekAt(1).kind == tLetter && !p.peekAt(1).spaced)
+	case tOp:
+		switch t.text {
+		case "(", "[", "{", `\{`:
+			return true
+		case "|":
+			return p.bars == 0
+		}
+	case tCmd:
+		switch t.text {
+		case "frac", "sqrt", "binom", "sum", "prod", "int", "lim", "begin", "pi", "infty", "lfloor", "lceil", "mathbb", "dots", "variable", "reals":
+			return true
+		}
+		return strings.HasPrefix(t.text, "accent")
+	}
+	return false
+}
+
+// wordAfter takes a word behind a quantity: a unit, "percent", or a remark.
+func (p *parser) wordAfter(factors []*node) []*node {
+	switch units[strings.ToLower(p.peek().text)] {
+	case "percent":
+		p.pos++
+		return []*node{tree(opPercent, mul(factors...))}
+	case "degree":
+		p.pos++
+		return []*node{tree(opDeg, mul(factors...))}
+	}
+	p.takeUnit("")
+	return factors
+}
+
+// takeUnit reads a word and its power into the unit of the current answer.
+func (p *parser) takeUnit(before string) {
+	name := strings.ToLower(strings.Trim(p.peek().text, " .,"))
+	square := ""
+	for {
+		if rest, ok := strings.CutPrefix(name, "square "); ok {
+			name, square = rest, "^2"
+		} else if rest, ok := strings.CutPrefix(name, "cubic "); ok {
+			name, square = rest, "^3"
+		} else {
+			break
+		}
+	}
+	p.pos++
+	power := square
+	if p.peek().op("^") {
+		save := p.pos
+		p.pos++
+		if n, err := p.argument(); err == nil && n.op == opNum {
+			power = "^" + n.String()
+		} else {
+			p.pos = save
+		}
+	}
+	u := units[name]
+	if u == "" {
+		return // a remark, such as "apples"
+	}
+	if p.unit != "" && before == "" {
+		before = "*"
+	}
+	p.unit += before + u + power
+}
+
+func clipText(s string, n int) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n], "") + "…"
+	}
+	return s
+}

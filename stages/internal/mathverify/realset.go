@@ -1,0 +1,355 @@
+package mathverify
+
+import "sort"
+
+// span is an interval of real numbers between two expressions.
+type span struct {
+	lo, hi             *node
+	loClosed, hiClosed bool
+}
+
+// realSet is a union of spans, and the variable it constrains, if any.
+type realSet struct {
+	spans    []span
+	variable *node
+}
+
+var minusInf = mul(integer(-1), leaf(opInf))
+var plusInf = leaf(opInf)
+
+// isRealSet says whether n could be a set of real numbers. Pairs in round or
+// square brackets are ambiguous: they are sets only beside something that
+// surely is one.
+func isRealSet(n *node) bool {
+	switch n.op {
+	case opInterval, opReals, opEmpty, opBuilder, opSet:
+		return true
+	case opTuple, opBrack:
+		return len(n.kids) == 2
+	case opSetOp:
+		return isRealSet(n.kids[0]) && isRealSet(n.kids[1])
+	}
+	return false
+}
+
+// realSets compares as sets of real numbers; false if one side is none.
+func (c *comparer) realSets(g, p *node) (result, bool) {
+	a, ok := c.setOf(g)
+	if !ok {
+		return result{}, false
+	}
+	b, ok := c.setOf(p)
+	if !ok {
+		return result{}, false
+	}
+	if a.variable != nil && b.variable != nil && !a.variable.same(b.variable) {
+		if c.compat {
+			return c.spans(a.spans, b.spans), true
+		}
+		return different(MethodStructure, "different variables"), true
+	}
+	return c.spans(a.spans, b.spans), true
+}
+
+func (c *comparer) spans(a, b []span) result {
+	if len(a) != len(b) {
+		return different(MethodStructure, "sets of different form")
+	}
+	for i := range a {
+		if a[i].loClosed != b[i].loClosed || a[i].hiClosed != b[i].hiClosed {
+			return different(MethodStructure, "an end is open in one and closed in the other")
+		}
+		if r := c.expr(a[i].lo, b[i].lo); r.out != Equal {
+			return r
+		}
+		if r := c.expr(a[i].hi, b[i].hi); r.out != Equal {
+			return r
+		}
+	}
+	return equal(MethodStructure, "the same set of real numbers")
+}
+
+// setOf reads n as a set of real numbers.
+func (c *comparer) setOf(n *node) (realSet, bool) {
+	one := func(lo, hi *node, lc, hc bool) (realSet, bool) {
+		return realSet{spans: []span{{lo, hi, lc && !hasOp(lo, opInf), hc && !hasOp(hi, opInf)}}}, lo.isExpr() && hi.isExpr()
+	}
+	switch n.op {
+	case opInterval:
+		return one(n.kids[0], n.kids[1], n.name[0] == '[', n.name[1] == ']')
+	case opTuple, opBrack:
+		if len(n.kids) == 2 {
+			return one(n.kids[0], n.kids[1], n.op == opBrack, n.op == opBrack)
+		}
+	case opReals:
+		if n.name == "R" {
+			return one(minusInf, plusInf, false, false)
+		}
+	case opEmpty:
+		return realSet{}, true
+	case opSet:
+		var s realSet
+		for _, k := range n.kids {
+			if !k.isExpr() {
+				return s, false
+			}
+			s.spans = append(s.spans, span{k, k, true, true})
+		}
+		return s, c.tidy(&s)
+	case opBuilder:
+		if len(n.kids) > 1 {
+			return realSet{}, false
+		}
+		s, ok := c.setOf(n.kids[0])
+		s.variable = nil
+		return s, ok
+	case opSetOp:
+		return c.combine(n)
+	case opRel:
+		return c.relationSet(n)
+	case opList:
+		return c.listSet(n)
+	}
+	return realSet{}, false
+}
+
+func (c *comparer) combine(n *node) (realSet, bool) {
+	a, ok := c.setOf(n.kids[0])
+	if !ok {
+		return a, false
+	}
+	b, ok := c.setOf(n.kids[1])
+	if !ok {
+		return a, false
+	}
+	switch n.name {
+	case "cup":
+		a.spans = append(append([]span(nil), a.spans...), b.spans...)
+		return a, c.tidy(&a)
+	case "cap":
+		return c.intersect(a, b)
+	default:
+		rest, ok := c.complement(b)
+		if !ok {
+			return a, false
+		}
+		return c.intersect(a, rest)
+	}
+}
+
+// listSet reads "x < 5 or x > 9" as a union, "x > 1 and x < 5" as an
+// intersection. A bare comma between inequalities means "and".
+func (c *comparer) listSet(n *node) (realSet, bool) {
+	var acc realSet
+	for i, k := range n.kids {
+		s, ok := c.setOf(k)
+		if !ok || s.variable == nil {
+			return s, false
+		}
+		if i == 0 {
+			acc = s
+			continue
+		}
+		if !acc.variable.same(s.variable) {
+			return s, false
+		}
+		if n.name == "or" {
+			acc.spans = append(append([]span(nil), acc.spans...), s.spans...)
+			if !c.tidy(&acc) {
+				return acc, false
+			}
+		} else if acc, ok = c.intersect(acc, s); !ok {
+			return acc, false
+		}
+	}
+	return acc, true
+}
+
+// relationSet solves a chain of inequalities in one variable.
+func (c *comparer) relationSet(n *node) (realSet, bool) {
+	if len(n.rels) == 1 && n.rels[0] == "in" {
+		s, ok := c.setOf(n.kids[1])
+		s.variable = n.kids[0]
+		return s, ok
+	}
+	acc := realSet{spans: []span{{minusInf, plusInf, false, false}}}
+	for i, r := range n.rels {
+		if opposite[r] == "" && r != "!=" {
+			return acc, false
+		}
+		v, bound, rel, ok := c.solve(n.kids[i], n.kids[i+1], r)
+		if !ok || acc.variable != nil && !acc.variable.same(v) {
+			return acc, false
+		}
+		var s realSet
+		switch rel {
+		case "<", "<=":
+			s.spans = []span{{minusInf, bound, false, rel == "<="}}
+		case ">", ">=":
+			s.spans = []span{{bound, plusInf, rel == ">=", false}}
+		default:
+			s.spans = []span{{minusInf, bound, false, false}, {bound, plusInf, false, false}}
+		}
+		if i == 0 {
+			acc = s
+		} else if acc, ok = c.intersect(acc, s); !ok {
+			return acc, false
+		}
+		acc.variable = v
+	}
+	if v := acc.variable; v != nil && v.op == opFunc { // |x| in S
+		return c.unfold(acc, v.kids[0])
+	}
+	return acc, acc.variable != nil
+}
+
+// unfold turns a set of |x| into one of x.
+func (c *comparer) unfold(s realSet, x *node) (realSet, bool) {
+	half := realSet{spans: []span{{integer(0), plusInf, true, false}}}
+	s, ok := c.intersect(s, half)
+	if !ok {
+		return s, false
+	}
+	out := realSet{variable: x, spans: append([]span(nil), s.spans...)}
+	for _, p := range s.spans {
+		m := span{negate(p.hi), negate(p.lo), p.hiClosed, p.loClosed}
+		out.spans = append(out.spans, m)
+	}
+	return out, c.tidy(&out)
+}
+
+func negate(n *node) *node {
+	switch {
+	case n.same(plusInf):
+		return minusInf
+	case n.same(minusInf):
+		return plusInf
+	}
+	return neg(n)
+}
+
+// order compares two ends; false if it cannot be decided.
+func (c *comparer) order(a, b *node) (int, bool) {
+	inf := func(n *node) int {
+		switch {
+		case n.same(plusInf):
+			return 1
+		case n.same(minusInf):
+			return -1
+		}
+		return 0
+	}
+	if x, y := inf(a), inf(b); x != 0 || y != 0 {
+		return x - y, true
+	}
+	if a.same(b) {
+		return 0, true
+	}
+	if len(symbolsOf(a, b)) > 0 {
+		return 0, false
+	}
+	if s, ok := c.signOf(sub(a, b)); ok {
+		return s, true
+	}
+	return 0, c.expr(a, b).out == Equal
+}
+
+// tidy sorts spans and joins those that touch.
+func (c *comparer) tidy(s *realSet) bool {
+	if len(s.spans) < 2 {
+		return true
+	}
+	if len(s.spans) > 64 {
+		return false
+	}
+	ok := true
+	sort.SliceStable(s.spans, func(i, j int) bool {
+		o, decided := c.order(s.spans[i].lo, s.spans[j].lo)
+		ok = ok && decided
+		return o < 0 || o == 0 && s.spans[i].loClosed && !s.spans[j].loClosed
+	})
+	if !ok {
+		return false
+	}
+	out := s.spans[:1:1]
+	for _, next := range s.spans[1:] {
+		last := &out[len(out)-1]
+		o, decided := c.order(next.lo, last.hi)
+		if !decided {
+			return false
+		}
+		if o > 0 || o == 0 && !next.loClosed && !last.hiClosed {
+			out = append(out, next)
+			continue
+		}
+		h, decided := c.order(next.hi, last.hi)
+		if !decided {
+			return false
+		}
+		if h > 0 {
+			last.hi, last.hiClosed = next.hi, next.hiClosed
+		} else if h == 0 {
+			last.hiClosed = last.hiClosed || next.hiClosed
+		}
+	}
+	s.spans = out
+	return true
+}
+
+func (c *comparer) intersect(a, b realSet) (realSet, bool) {
+	out := realSet{variable: a.variable}
+	if out.variable == nil {
+		out.variable = b.variable
+	}
+	for _, x := range a.spans {
+		for _, y := range b.spans {
+			s := x
+			o, ok := c.order(x.lo, y.lo)
+			if !ok {
+				return out, false
+			}
+			if o < 0 {
+				s.lo, s.loClosed = y.lo, y.loClosed
+			} else if o == 0 {
+				s.loClosed = x.loClosed && y.loClosed
+			}
+			if o, ok = c.order(x.hi, y.hi); !ok {
+				return out, false
+			}
+			if o > 0 {
+				s.hi, s.hiClosed = y.hi, y.hiClosed
+			} else if o == 0 {
+				s.hiClosed = x.hiClosed && y.hiClosed
+			}
+			if o, ok = c.order(s.lo, s.hi); !ok {
+				// Ends with variables: the order in which they are written holds.
+				if len(a.spans)*len(b.spans) > 1 {
+					return out, false
+				}
+				o = -1
+			}
+			if o < 0 || o == 0 && s.loClosed && s.hiClosed {
+				out.spans = append(out.spans, s)
+			}
+		}
+	}
+	return out, c.tidy(&out)
+}
+
+func (c *comparer) complement(s realSet) (realSet, bool) {
+	if !c.tidy(&s) {
+		return s, false
+	}
+	out := realSet{}
+	lo, closed := minusInf, false
+	for _, p := range s.spans {
+		if !p.lo.same(minusInf) {
+			out.spans = append(out.spans, span{lo, p.lo, closed, !p.loClosed})
+		}
+		lo, closed = p.hi, !p.hiClosed
+	}
+	if !lo.same(plusInf) {
+		out.spans = append(out.spans, span{lo, plusInf, closed && !lo.same(minusInf), false})
+	}
+	return out, true
+}

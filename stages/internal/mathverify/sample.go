@@ -1,0 +1,246 @@
+package mathverify
+
+import (
+	"errors"
+	"math/big"
+	"strconv"
+)
+
+// firstPrecision is tried first: most differences show at once.
+const firstPrecision = 128
+
+// finalPrecision is the binary precision at which agreement counts as equality.
+// It grows with the texts, as the gap between different constants shrinks with
+// the size of the numbers in them.
+func (c *comparer) finalPrecision() uint {
+	return uint(min(max(256, 160+7*c.size), 3072))
+}
+
+// numbers compares by ball arithmetic: constants at rising precision, other
+// expressions at random points.
+func (c *comparer) numbers(g, p *node) result {
+	sides, loose := c.abstract(g, p)
+	g, p = sides[0], sides[1]
+	names := symbolsOf(g, p)
+	if len(names) == 0 {
+		return c.constants(g, p)
+	}
+	r := c.points(g, p, names)
+	if loose && r.out == Different {
+		return undecided(MethodInterval, "differs in a part that is not evaluated")
+	}
+	return r
+}
+
+func (c *comparer) constants(g, p *node) result {
+	rounded := inexact(g) || inexact(p)
+	for _, prec := range []uint{firstPrecision, c.finalPrecision()} {
+		v := &numeric{arith: &arith{budget: &c.budget, prec: prec}, complex: true}
+		x, err := v.eval(g)
+		if err == nil {
+			var y cball
+			if y, err = v.eval(p); err == nil {
+				if r, done := c.judge(v, x, y, rounded, prec != firstPrecision); done {
+					return r
+				}
+				continue
+			}
+		}
+		switch {
+		case errors.Is(err, errPrecision) && prec == firstPrecision:
+		case errors.Is(err, errSteps):
+			return undecided(MethodLimit, "the budget of steps is used up")
+		case errors.Is(err, errUndefined):
+			return undecided(MethodInterval, "an undefined value")
+		default:
+			if r, ok := c.magnitudes(g, p); ok {
+				return r
+			}
+			return undecided(MethodInterval, err.Error())
+		}
+	}
+	if r, ok := c.magnitudes(g, p); ok {
+		return r
+	}
+	return undecided(MethodInterval, "the precision does not suffice")
+}
+
+// judge looks at one pair of values. A difference is proved by a ball that
+// excludes zero; agreement counts only at the last precision, and only if the
+// balls are small.
+func (c *comparer) judge(v *numeric, x, y cball, rounded, last bool) (result, bool) {
+	d := v.cadd(x, y.cneg())
+	apart := !d.re.hasZero() || !d.im.hasZero()
+	if rounded && x.real && y.real && (apart || last) {
+		dr, _ := new(big.Float).Add(new(big.Float).Abs(d.re.mid), d.re.rad).Rat(nil)
+		xr, _ := x.re.mid.Rat(nil)
+		yr, _ := y.re.mid.Rat(nil)
+		if x.re.mid.MantExp(nil) < 4000 && x.re.mid.MantExp(nil) > -4000 && y.re.mid.MantExp(nil) < 4000 && y.re.mid.MantExp(nil) > -4000 &&
+			dr != nil && xr != nil && yr != nil && c.within(dr, xr, yr) {
+			return equal(MethodTolerance, "the same within the tolerance for decimals"), true
+		}
+	}
+	if apart {
+		return different(MethodInterval, "proved apart by ball arithmetic"), true
+	}
+	if !last {
+		return result{}, false
+	}
+	size := newRad().Add(x.re.magnitude(), x.im.magnitude())
+	if t := newRad().Add(y.re.magnitude(), y.im.magnitude()); t.Cmp(size) > 0 {
+		size = t
+	}
+	bound := -int(v.prec) / 2
+	err := newRad().Add(d.re.rad, d.im.rad)
+	if err.Sign() == 0 || err.MantExp(nil) < size.MantExp(nil)+bound || err.MantExp(nil) < bound {
+		return equal(MethodInterval, "equal to "+strconv.Itoa(int(v.prec)/2)+" binary places"), true
+	}
+	return result{}, false
+}
+
+// magnitudes compares constants too large to write down by their logarithms.
+func (c *comparer) magnitudes(g, p *node) (result, bool) {
+	a, okA := c.logOf(g)
+	b, okB := c.logOf(p)
+	if !okA || !okB {
+		return result{}, false
+	}
+	v := &numeric{arith: &arith{budget: &c.budget, prec: c.finalPrecision()}}
+	x, err := v.eval(a)
+	if err != nil {
+		return result{}, false
+	}
+	y, err := v.eval(b)
+	if err != nil {
+		return result{}, false
+	}
+	d := v.sub(x.re, y.re)
+	if hasFactorial(g) || hasFactorial(p) { // Stirling's formula is cut short by less than this
+		d.rad = newRad().Add(d.rad, big.NewFloat(1e6))
+	}
+	if !d.hasZero() {
+		return different(MethodInterval, "the logarithms are apart"), true
+	}
+	return result{}, false
+}
+
+// logOf writes the logarithm of a positive constant without calculating it.
+func (c *comparer) logOf(n *node) (*node, bool) {
+	switch n.op {
+	case opNum:
+		if n.long == "" && n.num.Sign() > 0 {
+			return call("ln", n), true
+		}
+	case opE:
+		return integer(1), true
+	case opPi:
+		return call("ln", n), true
+	case opMul:
+		parts := make([]*node, len(n.kids))
+		for i, k := range n.kids {
+			l, ok := c.logOf(k)
+			if !ok {
+				return nil, false
+			}
+			parts[i] = l
+		}
+		return add(parts...), true
+	case opPow:
+		l, ok := c.logOf(n.kids[0])
+		if !ok || hasFactorial(n) {
+			return nil, false
+		}
+		return mul(n.kids[1], l), true
+	case opFunc:
+		// ln k! = k ln k - k + (ln 2πk)/2 + …; what is left out is allowed for
+		// by the caller, up to k = e^10000.
+		if k := n.kids[0]; n.name == "fact" && !hasFactorial(k) {
+			return add(mul(k, call("ln", k)), neg(k)), true
+		}
+	}
+	return nil, false
+}
+
+func hasFactorial(n *node) bool {
+	return n.any(func(k *node) bool { return k.op == opFunc && k.name == "fact" })
+}
+
+// ranges from which the points are drawn, as (low, high, negative) in 64ths.
+var ranges = [][3]int64{
+	{40, 200, 0}, {3, 61, 0}, {70, 400, 0}, {200, 1600, 0}, {40, 200, 1}, {3, 61, 1}, {70, 640, 1},
+	{40, 200, 2}, {3, 61, 2}, {30, 120, 0}, {65, 90, 0}, {600, 6400, 0},
+}
+
+// points evaluates both sides at random points. All points at which both are
+// defined must agree, and there must be at least two.
+func (c *comparer) points(g, p *node, names []string) result {
+	seed := mix(g.hash[0]^p.hash[0]) + mix(g.hash[1]^p.hash[1])
+	discrete := func(n *node) bool {
+		return n.any(func(k *node) bool {
+			return k.op == opFunc && (k.name == "fact" || k.name == "binom" || k.name == "gcd" || k.name == "lcm") || k.op == opBig
+		})
+	}
+	whole := discrete(g) || discrete(p)
+	rounded := inexact(g) || inexact(p)
+	agreed, wanted := 0, 4
+	var last error
+	for round := range 2 * len(ranges) {
+		vars := env{}
+		for i, name := range names {
+			seed = mix(seed + uint64(i) + 0x9e3779b97f4a7c15)
+			vars[name] = pick(seed, ranges[round%len(ranges)], whole, round)
+		}
+		prec := uint(firstPrecision)
+		if agreed == 0 {
+			prec = c.finalPrecision()
+		}
+		v := &numeric{arith: &arith{budget: &c.budget, prec: prec}, vars: vars, complex: hasOp(g, opI) || hasOp(p, opI)}
+		x, err := v.eval(g)
+		if err != nil {
+			if last = err; errors.Is(err, errSteps) || errors.Is(err, errUnknown) {
+				break
+			}
+			continue
+		}
+		y, err := v.eval(p)
+		if err != nil {
+			if last = err; errors.Is(err, errSteps) || errors.Is(err, errUnknown) {
+				break
+			}
+			continue
+		}
+		r, done := c.judge(v, x, y, rounded, true)
+		switch {
+		case !done:
+			last = errPrecision
+		case r.out == Different:
+			return different(MethodInterval, "proved apart at a point by ball arithmetic")
+		default:
+			agreed++
+		}
+		// Agreement at positive points is not enough for |x| against x.
+		if agreed >= wanted && round >= 7 {
+			break
+		}
+	}
+	switch {
+	case errors.Is(last, errSteps):
+		return undecided(MethodLimit, "the budget of steps is used up")
+	case agreed >= 2:
+		return equal(MethodInterval, "equal at "+strconv.Itoa(agreed)+" random points")
+	case last != nil:
+		return undecided(MethodInterval, last.Error())
+	}
+	return undecided(MethodInterval, "defined at too few points")
+}
+
+func pick(seed uint64, r [3]int64, whole bool, round int) *big.Rat {
+	n := r[0] + int64(seed%uint64(r[1]-r[0]+1))
+	if whole {
+		return big.NewRat(2+int64(seed%9)+int64(round/2), 1)
+	}
+	if r[2] == 1 || r[2] == 2 && seed>>40&1 == 1 {
+		n = -n
+	}
+	return big.NewRat(n, 64)
+}

@@ -1,0 +1,134 @@
+package mathverify
+
+// kind classes tokens.
+type kind uint8
+
+const (
+	tEnd    kind = iota
+	tNum         // digits with at most one decimal point; text holds it
+	tLetter      // one symbol: a letter or a named one ("alpha")
+	tWord        // several letters in a row that are a word, or the content of \text
+	tFunc        // a known function: "sin", "log", "gcd"
+	tCmd         // a command with its own grammar: "frac", "sqrt", "begin"
+	tOp          // one character of punctuation or arithmetic
+	tRel         // a relation: "=", "<", "<=", ">", ">=", "!=", "~", "in"
+	tSetOp       // "cup", "cap", "setminus"
+)
+
+// token is one lexical unit. Spaced says that white space stood before it;
+// it separates "27 4/6" from "274/6".
+type token struct {
+	kind   kind
+	spaced bool
+	text   string
+	at     int // byte offset, for error messages
+}
+
+func (t token) is(k kind, text string) bool { return t.kind == k && t.text == text }
+func (t token) op(text string) bool         { return t.kind == tOp && t.text == text }
+func (t token) cmd(text string) bool        { return t.kind == tCmd && t.text == text }
+
+// relations by command and by character.
+var relations = map[string]string{
+	"le": "<=", "leq": "<=", "leqslant": "<=", "leqq": "<=", "lt": "<",
+	"ge": ">=", "geq": ">=", "geqslant": ">=", "geqq": ">=", "gt": ">",
+	"ne": "!=", "neq": "!=", "in": "in", "approx": "~", "approxeq": "~", "simeq": "~", "sim": "~",
+	"equiv": "=", "coloneqq": "=", "cong": "=", "ll": "<<", "gg": ">>",
+	"subseteq": "subseteq", "subset": "subset", "supseteq": "supseteq", "supset": "supset", "notin": "notin",
+	"to": "to", "rightarrow": "to", "longrightarrow": "to", "Rightarrow": "to", "mapsto": "to",
+	"implies": "to", "parallel": "parallel", "perp": "perp", "propto": "propto",
+	"Longrightarrow": "to", "leadsto": "to", "iff": "iff", "Leftrightarrow": "iff",
+}
+
+var setOps = map[string]string{
+	"cup": "cup", "bigcup": "cup", "cap": "cap", "bigcap": "cap", "setminus": "setminus",
+	"smallsetminus": "setminus", "backslash": "setminus", "uplus": "cup",
+}
+
+// functions are the names that take an argument.
+var functions = map[string]string{
+	"sin": "sin", "cos": "cos", "tan": "tan", "tg": "tan", "cot": "cot", "ctg": "cot", "sec": "sec", "csc": "csc",
+	"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctg": "atan", "asin": "asin", "acos": "acos", "atan": "atan",
+	"arccot": "acot", "arcsec": "asec", "arccsc": "acsc",
+	"sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "coth": "coth", "sech": "sech", "csch": "csch",
+	"arcsinh": "asinh", "arsinh": "asinh", "arccosh": "acosh", "arcosh": "acosh", "arctanh": "atanh", "artanh": "atanh",
+	"asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
+	"ln": "ln", "log": "log", "lg": "lg", "exp": "exp", "Gamma": "gamma",
+	"gcd": "gcd", "lcm": "lcm", "max": "max", "min": "min", "floor": "floor", "ceil": "ceil",
+	"Re": "re", "Im": "im", "arg": "arg", "det": "det",
+}
+
+// plainFunctions are those that also count without a backslash.
+var plainFunctions = map[string]bool{
+	"sin": true, "cos": true, "tan": true, "cot": true, "sec": true, "csc": true, "arcsin": true, "arccos": true,
+	"arctan": true, "sinh": true, "cosh": true, "tanh": true, "ln": true, "log": true, "exp": true,
+	"gcd": true, "lcm": true, "max": true, "min": true, "floor": true, "ceil": true, "asin": true, "acos": true, "atan": true,
+}
+
+// letters are the commands that stand for one symbol.
+var letters = map[string]string{
+	"varepsilon": "epsilon", "varphi": "phi", "vartheta": "theta", "varrho": "rho", "varsigma": "sigma",
+	"varpi": "varpi", "ell": "ell", "hbar": "hbar", "nabla": "nabla", "partial": "partial", "aleph": "aleph",
+	"angle": "angle", "triangle": "triangle", "bigtriangleup": "triangle", "Box": "square", "square": "square",
+	"star": "star", "ast": "*", "bullet": "bullet", "forall": "forall", "exists": "exists", "hslash": "hbar", "imath": "i", "jmath": "j",
+}
+
+func allSymbols() map[string]string {
+	m := make(map[string]string, len(letters)+48)
+	for k, v := range letters {
+		m[k] = v
+	}
+	for _, g := range []string{
+		"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
+		"omicron", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Delta", "Theta", "Lambda", "Xi",
+		"Sigma", "Upsilon", "Phi", "Psi", "Omega",
+	} {
+		m[g] = g
+	}
+	return m
+}
+
+var symbols = allSymbols()
+
+// grammar are the commands that the parser treats one by one.
+var grammar = map[string]string{
+	"frac": "frac", "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "sfrac": "frac", "over": "over",
+	"sqrt": "sqrt", "binom": "binom", "dbinom": "binom", "tbinom": "binom", "choose": "choose",
+	"sum": "sum", "prod": "prod", "int": "int", "iint": "int", "lim": "lim",
+	"begin": "begin", "end": "end", "pi": "pi", "infty": "infty", "infinity": "infty", "pm": "pm", "mp": "mp",
+	"overline": "accent", "bar": "accent", "vec": "accent", "overrightarrow": "accent", "hat": "accent", "widehat": "accent",
+	"tilde": "accent", "widetilde": "accent", "dot": "accent", "ddot": "accent", "underline": "accent", "overset": "accent2",
+	"bmod": "mod", "mod": "mod", "pmod": "pmod", "emptyset": "emptyset", "varnothing": "emptyset",
+	"lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil",
+	"mathbb": "mathbb", "cdots": "dots", "ldots": "dots", "dots": "dots", "dotsc": "dots", "dotsb": "dots", "vdots": "dots",
+	"land": "and", "wedge": "and", "lor": "or", "vee": "or", "lVert": "norm", "rVert": "norm", "Vert": "norm",
+	"substack": "substack", "not": "not", "variable": "variable", "R": "reals",
+}
+
+// operators are the commands that stand for one character.
+var operators = map[string]string{
+	"cdot": "*", "times": "*", "cdotp": "*", "div": "/", "slash": "/", "colon": ":", "mid": "|", "vert": "|", "lvert": "|", "rvert": "|",
+	"lbrace": `\{`, "rbrace": `\}`, "lbrack": "[", "rbrack": "]", "lgroup": "(", "rgroup": ")", "langle": "(", "rangle": ")",
+	"prime": "'", "degree": "°", "circ": "°", "percent": "%", "ast": "*",
+}
+
+// ignored commands change only the looks.
+var ignored = map[string]bool{
+	"left": true, "right": true, "mleft": true, "mright": true, "big": true, "Big": true, "bigg": true, "Bigg": true,
+	"bigl": true, "bigr": true, "Bigl": true, "Bigr": true, "biggl": true, "biggr": true, "Biggl": true, "Biggr": true,
+	"middle": true, "displaystyle": true, "textstyle": true, "scriptstyle": true, "limits": true, "nolimits": true, "rm": true, "bf": true,
+	"boxed": true, "fbox": true, "phantom": true, "mathstrut": true, "strut": true, "tiny": true, "small": true, "large": true, "Large": true,
+	"mathbf": true, "boldsymbol": true, "bm": true, "mathit": true, "mathcal": true, "mathfrak": true, "mathsf": true, "mathscr": true,
+	"underbrace": true, "overbrace": true, "ensuremath": true, "hfill": true, "noindent": true, "centering": true, "it": true, "em": true,
+}
+
+// spaces are the commands that are white space.
+var spaces = map[string]bool{
+	"quad": true, "qquad": true, "thinspace": true, "enspace": true, "hspace": true, "vspace": true, "medspace": true, "thickspace": true, "newline": true, "par": true, "space": true, "nobreakspace": true,
+}
+
+// textCommands hold words.
+var textCommands = map[string]bool{
+	"text": true, "textbf": true, "textit": true, "textrm": true, "mbox": true, "hbox": true, "textnormal": true,
+	"texttt": true, "textsf": true, "emph": true, "mathrm": true, "operatorname": true, "mathop": true, "textup": true, "textsc": true,
+}

@@ -1,0 +1,247 @@
+package mathverify
+
+import (
+	"math/big"
+)
+
+// sincos returns sine and cosine.
+func (a *arith) sincos(x ball) (sin, cos ball, err error) {
+	if err := a.spend(int(a.prec) / 2); err != nil {
+		return ball{}, ball{}, err
+	}
+	if x.exactZero() {
+		return x, a.small(1), nil
+	}
+	exp := x.mid.MantExp(nil)
+	if exp > 1500 || x.rad.Cmp(big.NewFloat(1)) > 0 {
+		return ball{}, ball{}, errPrecision
+	}
+	w := a.wider(64 + uint(max(exp, 0)))
+	if int(w.prec) > constantBits-64 {
+		return ball{}, ball{}, errPrecision
+	}
+	half := w.new().Set(w.piBall().mid)
+	half.SetMantExp(half, -1)
+	q := w.new().Quo(w.new().Set(x.mid), half)
+	k, _ := q.Add(q, big.NewFloat(0.5)).Int(nil)
+	if q.Sign() < 0 && !q.IsInt() { // floor
+		k.Sub(k, big.NewInt(1))
+	}
+	r := w.new().Sub(w.new().Set(x.mid), w.new().Mul(half, w.new().SetInt(k)))
+	s, c := w.taylor(r)
+	switch new(big.Int).And(k, big.NewInt(3)).Int64() {
+	case 1:
+		s, c = c, s.Neg(s)
+	case 2:
+		s, c = s.Neg(s), c.Neg(c)
+	case 3:
+		s, c = c.Neg(c), s
+	}
+	// The argument's error carries over unchanged; the rest is an absolute
+	// error of rounding the reduced argument.
+	rad := func(m *big.Float) *big.Float {
+		t := newRad().SetMantExp(big.NewFloat(1), -int(a.prec)-16)
+		t.Add(t, a.ulp(m))
+		return t.Add(t, x.rad)
+	}
+	sm, cm := a.new().Set(s), a.new().Set(c)
+	return ball{sm, rad(sm)}, ball{cm, rad(cm)}, nil
+}
+
+// taylor sums the series of sine and cosine for |r| ≤ 0.8.
+func (a *arith) taylor(r *big.Float) (s, c *big.Float) {
+	s, c = a.new(), a.new().SetInt64(1)
+	term := a.new().SetInt64(1)
+	for i := int64(1); i < 4000; i++ {
+		term.Mul(term, r)
+		term.Quo(term, a.new().SetInt64(i))
+		if term.Sign() == 0 || term.MantExp(nil) < -int(a.prec)-8 {
+			break
+		}
+		into := s
+		if i%2 == 0 {
+			into = c
+		}
+		if i%4 >= 2 {
+			into.Sub(into, term)
+		} else {
+			into.Add(into, term)
+		}
+	}
+	return s, c
+}
+
+// atan returns the arc tangent.
+func (a *arith) atan(x ball) (ball, error) {
+	if err := a.spend(int(a.prec) / 2); err != nil {
+		return ball{}, err
+	}
+	if x.exactZero() {
+		return x, nil
+	}
+	w := a.wider(64)
+	// Shrink with atan x = 2 atan(x/(1+√(1+x²))).
+	const halvings = 6
+	t := w.new().Set(x.mid)
+	one := w.new().SetInt64(1)
+	for range halvings {
+		root := w.new().Sqrt(w.new().Add(one, w.new().Mul(t, t)))
+		if root.IsInf() {
+			return ball{}, errPrecision
+		}
+		t = w.new().Quo(t, root.Add(root, one))
+	}
+	sum, power, square := w.new().Set(t), w.new().Set(t), w.new().Mul(t, t)
+	for i := int64(3); i < 8000; i += 2 {
+		power.Mul(power, square)
+		power.Neg(power)
+		if power.Sign() == 0 || power.MantExp(nil) < sum.MantExp(nil)-int(w.prec)-8 {
+			break
+		}
+		sum.Add(sum, w.new().Quo(power, w.new().SetInt64(i)))
+	}
+	sum.SetMantExp(sum, halvings)
+	m := a.new().Set(sum)
+	rad := a.grow(m, 4)
+	return a.check(ball{m, rad.Add(rad, x.rad)}) // the slope is at most 1
+}
+
+// asin and acos go through the arc tangent.
+func (a *arith) asin(x ball) (ball, error) {
+	one := a.small(1)
+	sq, err := a.mul(x, x)
+	if err != nil {
+		return ball{}, err
+	}
+	rest := a.sub(one, sq)
+	if rest.sign() < 0 {
+		return ball{}, errNotReal
+	}
+	if rest.exactZero() || x.rad.Sign() == 0 && x.mid.IsInt() && x.mid.Sign() != 0 {
+		half := a.piBall()
+		half = ball{a.new().SetMantExp(half.mid, -1), half.rad}
+		if x.mid.Sign() < 0 {
+			half = half.neg()
+		}
+		return half, nil
+	}
+	root, err := a.sqrt(rest)
+	if err != nil {
+		return ball{}, err
+	}
+	t, err := a.div(x, root)
+	if err != nil {
+		return ball{}, err
+	}
+	return a.atan(t)
+}
+
+func (a *arith) acos(x ball) (ball, error) {
+	s, err := a.asin(x)
+	if err != nil {
+		return ball{}, err
+	}
+	half := a.piBall()
+	return a.sub(ball{a.new().SetMantExp(half.mid, -1), half.rad}, s), nil
+}
+
+// gamma returns Γ(x) for positive x by Stirling's series after shifting x up.
+func (a *arith) gamma(x ball) (ball, error) {
+	if x.sign() <= 0 {
+		return ball{}, errUnknown
+	}
+	f, _ := x.mid.Float64()
+	if f > 1e6 {
+		return ball{}, errPrecision
+	}
+	if err := a.spend(int(a.prec) * 8); err != nil {
+		return ball{}, err
+	}
+	w := a.wider(64)
+	product := w.small(1)
+	y := x
+	for bound := float64(w.prec) / 4; f < bound; f++ {
+		p, err := w.mul(product, y)
+		if err != nil {
+			return ball{}, err
+		}
+		product = p
+		y = w.add(y, w.small(1))
+	}
+	l, err := w.stirling(y)
+	if err != nil {
+		return ball{}, err
+	}
+	e, err := w.exp(l)
+	if err != nil {
+		return ball{}, err
+	}
+	g, err := w.div(e, product)
+	if err != nil {
+		return ball{}, err
+	}
+	return a.round(g), nil
+}
+
+// stirling returns log Γ(y) for large y: the error is below the first term
+// that is left out.
+func (a *arith) stirling(y ball) (ball, error) {
+	l, err := a.log(y)
+	if err != nil {
+		return ball{}, err
+	}
+	half := a.rat(big.NewRat(1, 2))
+	sum, err := a.mul(a.sub(y, half), l)
+	if err != nil {
+		return ball{}, err
+	}
+	sum = a.sub(sum, y)
+	tau := a.piBall()
+	lt, err := a.log(ball{a.new().SetMantExp(tau.mid, 1), newRad().SetMantExp(tau.rad, 1)})
+	if err != nil {
+		return ball{}, err
+	}
+	lt, _ = a.mul(lt, half)
+	sum = a.add(sum, lt)
+	inv, err := a.inv(y)
+	if err != nil {
+		return ball{}, err
+	}
+	sq, err := a.mul(inv, inv)
+	if err != nil {
+		return ball{}, err
+	}
+	power := inv
+	bern := bernoulli(2 * 60)
+	for k := int64(1); k < 60; k++ {
+		c := new(big.Rat).Quo(bern[2*k], big.NewRat(2*k*(2*k-1), 1))
+		t, err := a.mul(a.rat(c), power)
+		if err != nil {
+			return ball{}, err
+		}
+		if size := t.magnitude(); size.Sign() == 0 || size.MantExp(nil) < sum.mid.MantExp(nil)-int(a.prec) || k == 59 {
+			r := newRad().Add(sum.rad, size)
+			return ball{sum.mid, r}, nil
+		}
+		sum = a.add(sum, t)
+		if power, err = a.mul(power, sq); err != nil {
+			return ball{}, err
+		}
+	}
+	return sum, nil
+}
+
+// bernoulli returns B_0 … B_n.
+func bernoulli(n int) []*big.Rat {
+	b := make([]*big.Rat, n+1)
+	row := make([]*big.Rat, n+1)
+	for m := 0; m <= n; m++ { // Akiyama and Tanigawa
+		row[m] = big.NewRat(1, int64(m+1))
+		for j := m; j >= 1; j-- {
+			d := new(big.Rat).Sub(row[j-1], row[j])
+			row[j-1] = d.Mul(d, big.NewRat(int64(j), 1))
+		}
+		b[m] = new(big.Rat).Set(row[0])
+	}
+	return b
+}

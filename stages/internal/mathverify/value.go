@@ -1,0 +1,503 @@
+package mathverify
+
+import "strings"
+
+// maxNesting bounds how deep answers are compared part by part.
+const maxNesting = 24
+
+// value compares two answers of any kind.
+func (c *comparer) value(g, p *node) result {
+	if c.nesting++; c.nesting > maxNesting {
+		c.nesting--
+		return undecided(MethodLimit, "nested too deep")
+	}
+	defer func() { c.nesting-- }()
+	if err := c.spend(4); err != nil {
+		return undecided(MethodLimit, "the budget of steps is used up")
+	}
+	if r, ok := c.unitsDiffer(g, p); ok {
+		return r
+	}
+	if g.same(p) {
+		return equal(MethodStructure, "the same reading")
+	}
+	g, p = expandPM(g), expandPM(p)
+	switch {
+	case g.op == opWords || p.op == opWords:
+		return c.wordsWith(g, p)
+	case g.op == opRel && p.op == opRel:
+		return c.relations(g, p)
+	case isRelational(g) && isRealSet(p), isRelational(p) && isRealSet(g):
+		if r, ok := c.realSets(g, p); ok {
+			return r
+		}
+	}
+	if g.op == opRel {
+		return c.relationWith(g, p)
+	}
+	if p.op == opRel {
+		return c.relationWith(p, g)
+	}
+	if isRelational(g) && isRelational(p) {
+		if r, ok := c.realSets(g, p); ok {
+			return r
+		}
+	}
+	if g.isExpr() && p.isExpr() {
+		return c.quantity(g, p)
+	}
+	return c.collections(g, p)
+}
+
+// unitsDiffer refuses quantities of two different known units. A unit left out
+// on one side is no difference.
+func (c *comparer) unitsDiffer(g, p *node) (result, bool) {
+	if c.compat || g.unit == "" || p.unit == "" || g.unit == p.unit {
+		return result{}, false
+	}
+	return different(MethodStructure, "the units differ: "+g.unit+" and "+p.unit), true
+}
+
+// quantity compares two expressions with per cent and matrices.
+func (c *comparer) quantity(g, p *node) result {
+	if a, b := matrixOf(g), matrixOf(p); a != nil && b != nil {
+		return c.matrices(a, b)
+	}
+	r := c.expr(g, p)
+	if r.out == Equal || c.compat || (g.op == opPercent) == (p.op == opPercent) {
+		return r
+	}
+	// "28" for "28%": the sign is left out like a unit.
+	bare := func(n *node) *node {
+		if n.op == opPercent {
+			return n.kids[0]
+		}
+		return n
+	}
+	if s := c.expr(bare(g), bare(p)); s.out == Equal {
+		return equal(s.method, "the same number, one with a sign for per cent")
+	}
+	return r
+}
+
+// expandPM turns x ± y into the two answers.
+func expandPM(n *node) *node {
+	pm := func(k *node) bool { return k.op == opPM }
+	switch {
+	case n.op == opList || n.op == opSet:
+		if !n.any(pm) {
+			return n
+		}
+		var kids []*node
+		for _, k := range n.kids {
+			if e := expandPM(k); e.op == opList && k.op != opList {
+				kids = append(kids, e.kids...)
+			} else {
+				kids = append(kids, e)
+			}
+		}
+		return seal(&node{op: n.op, name: n.name, kids: kids})
+	case !n.any(pm):
+		return n
+	}
+	choose := func(upper bool) *node {
+		return n.rewrite(func(k *node) *node {
+			if k.op != opPM {
+				return k
+			}
+			if (k.name == "+-") == upper {
+				return add(k.kids...)
+			}
+			return sub(k.kids[0], k.kids[1])
+		})
+	}
+	return tree(opList, choose(true), choose(false))
+}
+
+// matrixOf evaluates sums and multiples of matrices; nil if n is no matrix.
+func matrixOf(n *node) *node {
+	switch n.op {
+	case opMatrix:
+		return n
+	case opMul:
+		var m *node
+		var scalars []*node
+		for _, k := range n.kids {
+			if km := matrixOf(k); km != nil {
+				if m != nil {
+					return nil
+				}
+				m = km
+			} else {
+				scalars = append(scalars, k)
+			}
+		}
+		if m == nil {
+			return nil
+		}
+		return mapMatrix(m, func(_ int, k *node) *node { return mul(append(append([]*node(nil), scalars...), k)...) })
+	case opAdd:
+		acc := matrixOf(n.kids[0])
+		for _, k := range n.kids[1:] {
+			m := matrixOf(k)
+			if acc == nil || m == nil || m.cols != acc.cols || len(m.kids) != len(acc.kids) {
+				return nil
+			}
+			acc = mapMatrix(acc, func(i int, a *node) *node { return add(a, m.kids[i]) })
+		}
+		return acc
+	}
+	return nil
+}
+
+func mapMatrix(m *node, f func(int, *node) *node) *node {
+	kids := make([]*node, len(m.kids))
+	for i, k := range m.kids {
+		if !k.isExpr() {
+			return nil
+		}
+		kids[i] = f(i, k)
+	}
+	return seal(&node{op: opMatrix, kids: kids, cols: m.cols})
+}
+
+func (c *comparer) matrices(a, b *node) result {
+	if a.cols != b.cols || len(a.kids) != len(b.kids) {
+		return different(MethodStructure, "matrices of different shape")
+	}
+	return c.inOrder(a.kids, b.kids)
+}
+
+// inOrder compares two sequences of equal length place by place.
+func (c *comparer) inOrder(a, b []*node) result {
+	if len(a) != len(b) {
+		return different(MethodStructure, "different numbers of components")
+	}
+	worst := equal(MethodStructure, "all components are equal")
+	for i := range a {
+		switch r := c.value(a[i], b[i]); r.out {
+		case Different:
+			return r
+		case Undecided:
+			worst = r
+		}
+	}
+	return worst
+}
+
+// items lists the answers of a list or set; a single answer is a list of one.
+func items(n *node) []*node {
+	switch n.op {
+	case opList, opSet:
+		return n.kids
+	case opEmpty:
+		return nil
+	}
+	return []*node{n}
+}
+
+// collections compares everything that is no single quantity.
+func (c *comparer) collections(g, p *node) result {
+	if a, b := matrixOf(g), matrixOf(p); a != nil || b != nil {
+		return c.matrixWith(a, b, g, p)
+	}
+	ratio := g.op == opRatio || p.op == opRatio
+	switch {
+	case ratio && g.op == opRatio && p.op == opRatio:
+		return c.ratios(g, p)
+	case ratio && (g.isExpr() || p.isExpr()):
+		return c.expr(asFraction(g), asFraction(p))
+	}
+	ordered := func(n *node) bool { return n.op == opTuple || n.op == opBrack }
+	switch {
+	case ordered(g) && ordered(p):
+		if g.op != p.op && len(g.kids) == 2 && len(p.kids) == 2 {
+			return different(MethodStructure, "round against square brackets")
+		}
+		return c.inOrder(g.kids, p.kids)
+	case ordered(g) && p.op == opList, ordered(p) && g.op == opList:
+		return c.listWithTuple(g, p)
+	}
+	if isRealSet(g) && isRealSet(p) && !(plainSet(g) && plainSet(p)) {
+		if r, ok := c.realSets(g, p); ok {
+			return r
+		}
+	}
+	if plainSet(g) || plainSet(p) || g.isExpr() || p.isExpr() {
+		return c.unordered(items(g), items(p))
+	}
+	if g.op == opSetOp && p.op == opSetOp && g.name == p.name {
+		if r := c.inOrder(g.kids, p.kids); r.out == Equal || g.name == "setminus" {
+			return r
+		}
+		return c.inOrder(g.kids, []*node{p.kids[1], p.kids[0]})
+	}
+	if g.op == p.op && len(g.kids) == len(p.kids) && g.name == p.name && len(g.kids) > 0 {
+		return c.inOrder(g.kids, p.kids)
+	}
+	return different(MethodStructure, "answers of different kinds")
+}
+
+func plainSet(n *node) bool { return n.op == opSet || n.op == opList || n.op == opEmpty }
+
+func asFraction(n *node) *node {
+	if n.op == opRatio && len(n.kids) == 2 {
+		return div(n.kids[0], n.kids[1])
+	}
+	return n
+}
+
+func (c *comparer) ratios(g, p *node) result {
+	r := c.inOrder(g.kids, p.kids)
+	if r.out == Equal || len(g.kids) != len(p.kids) {
+		return r
+	}
+	for i := 1; i < len(g.kids); i++ {
+		if s := c.expr(mul(g.kids[0], p.kids[i]), mul(p.kids[0], g.kids[i])); s.out != Equal {
+			return s
+		}
+	}
+	if z, err := c.exact(g.kids[0], nil); err == nil && z.Sign() == 0 {
+		return r
+	}
+	return equal(MethodStructure, "the same ratio")
+}
+
+func (c *comparer) matrixWith(a, b, g, p *node) result {
+	if a != nil && b != nil {
+		return c.matrices(a, b)
+	}
+	m, other := a, p
+	if a == nil {
+		m, other = b, g
+	}
+	switch {
+	case len(m.kids) == 1:
+		return c.value(m.kids[0], other)
+	case (m.cols == 1 || m.cols == len(m.kids)) && (other.op == opTuple || other.op == opBrack):
+		return c.inOrder(m.kids, other.kids)
+	case other.op == opList || other.op == opSet:
+		return c.unordered([]*node{m}, other.kids)
+	}
+	return different(MethodStructure, "a matrix against something else")
+}
+
+// listWithTuple compares "4, 5" with "(4, 5)", in order, and "(5,2),(7,2)"
+// with lists of named values.
+func (c *comparer) listWithTuple(g, p *node) result {
+	if g.op == opList && len(g.kids) == len(p.kids) || p.op == opList && len(g.kids) == len(p.kids) {
+		return c.inOrder(valuesOf(g.kids), valuesOf(p.kids))
+	}
+	return different(MethodStructure, "different numbers of answers")
+}
+
+// valuesOf strips the names of "x = 5".
+func valuesOf(kids []*node) []*node {
+	out := make([]*node, len(kids))
+	for i, k := range kids {
+		out[i] = k
+		if name, v := assignment(k); name != nil {
+			out[i] = v
+		}
+	}
+	return out
+}
+
+// maxUnordered bounds the pairs that are compared one by one.
+const maxUnordered = 40
+
+// unordered compares two collections as sets: order and repetition do not
+// count.
+func (c *comparer) unordered(a, b []*node) result {
+	if len(a) == 0 || len(b) == 0 {
+		if len(a) == len(b) {
+			return equal(MethodStructure, "both are empty")
+		}
+		return different(MethodStructure, "one side is empty")
+	}
+	a, b = c.without(a, b)
+	if len(a) == 0 && len(b) == 0 {
+		return equal(MethodStructure, "the same answers")
+	}
+	if len(a) > maxUnordered || len(b) > maxUnordered {
+		return different(MethodStructure, "many answers without a twin")
+	}
+	return c.match(a, b)
+}
+
+// without drops answers that have a twin by reading or by exact value, and
+// repetitions.
+func (c *comparer) without(a, b []*node) (restA, restB []*node) {
+	key := func(n *node) string {
+		if n.isExpr() {
+			if r, err := c.exact(n, nil); err == nil && bitSize(r) < 4096 {
+				return r.String()
+			}
+		}
+		return string(n.hash64())
+	}
+	keys := func(list []*node) ([]string, map[string]bool) {
+		ks, set := make([]string, len(list)), map[string]bool{}
+		for i, n := range list {
+			ks[i] = key(n)
+			set[ks[i]] = true
+		}
+		return ks, set
+	}
+	ka, inA := keys(a)
+	kb, inB := keys(b)
+	rest := func(list []*node, ks []string, other map[string]bool) []*node {
+		var out []*node
+		seen := map[string]bool{}
+		for i, n := range list {
+			if !other[ks[i]] && !seen[ks[i]] {
+				out = append(out, n)
+			}
+			seen[ks[i]] = true
+		}
+		return out
+	}
+	restA, restB = rest(a, ka, inB), rest(b, kb, inA)
+	if len(restA) == 0 && len(restB) > 0 || len(restB) == 0 && len(restA) > 0 {
+		// What is left may still equal something that was dropped.
+		return a, b
+	}
+	return restA, restB
+}
+
+func (n *node) hash64() []byte {
+	b := make([]byte, 0, 16)
+	for _, h := range n.hash {
+		for range 8 {
+			b = append(b, byte(h))
+			h >>= 8
+		}
+	}
+	return b
+}
+
+// match looks for a partner of each answer on the other side.
+func (c *comparer) match(a, b []*node) result {
+	open := result{}
+	found := make([]bool, len(b))
+	for _, x := range a {
+		any := false
+		for j, y := range b {
+			r := c.value(x, y)
+			if r.out == Equal {
+				any, found[j] = true, true
+				break
+			}
+			if r.out == Undecided {
+				open = r
+			}
+		}
+		if !any {
+			if open.out != "" {
+				return open
+			}
+			return different(MethodStructure, "an answer has no partner: "+x.String())
+		}
+	}
+	for j, y := range b {
+		if found[j] {
+			continue
+		}
+		any := false
+		for _, x := range a {
+			r := c.value(x, y)
+			if any = r.out == Equal; any {
+				break
+			}
+			if r.out == Undecided {
+				open = r
+			}
+		}
+		if !any {
+			if open.out != "" {
+				return open
+			}
+			return different(MethodStructure, "an answer has no partner: "+y.String())
+		}
+	}
+	return equal(MethodStructure, "the same answers")
+}
+
+// wordsWith compares when at least one side is text.
+func (c *comparer) wordsWith(g, p *node) result {
+	a, b := wording(g), wording(p)
+	switch {
+	case a == b && a != "":
+		return equal(MethodWords, "the same words")
+	case g.op == opWords && p.op == opWords:
+		return different(MethodWords, "different words")
+	}
+	w, other := g, p
+	if p.op == opWords {
+		w, other = p, g
+	}
+	if n, ok := numberWords[wording(w)]; ok {
+		return c.value(integer(n), other)
+	}
+	if other.op == opList || other.op == opSet {
+		return c.unordered(items(g), items(p))
+	}
+	if set := wordSet[wording(w)]; set != nil {
+		return c.value(set, other)
+	}
+	if name, v := assignment(other); name != nil {
+		if g == other {
+			return c.value(v, p)
+		}
+		return c.value(g, v)
+	}
+	return different(MethodWords, "words against a quantity")
+}
+
+var numberWords = map[string]int64{
+	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+	"eleven": 11, "twelve": 12,
+}
+
+var wordSet = map[string]*node{
+	"all real numbers": seal(&node{op: opReals, name: "R"}), "all reals": seal(&node{op: opReals, name: "R"}),
+	"empty set": leaf(opEmpty), "no solution": leaf(opEmpty), "no solutions": leaf(opEmpty),
+	"infinity": leaf(opInf),
+}
+
+// wording is what text is compared by: lower case, without articles and
+// punctuation.
+func wording(n *node) string {
+	switch n.op {
+	case opWords, opSym:
+		var kept []string
+		for _, w := range strings.FieldsFunc(strings.ToLower(n.name), func(r rune) bool {
+			return r == ' ' || r == '.' || r == ',' || r == '!' || r == '"' || r == '\'' || r == '(' || r == ')'
+		}) {
+			if w != "the" && w != "a" && w != "an" || len(n.name) == 1 {
+				kept = append(kept, w)
+			}
+		}
+		return strings.Join(kept, " ")
+	case opMul: // letters that spell a word
+		var b strings.Builder
+		for _, k := range n.kids {
+			switch k.op {
+			case opSym:
+				b.WriteString(strings.ToLower(k.name))
+			case opE:
+				b.WriteString("e")
+			case opI:
+				b.WriteString("i")
+			default:
+				return ""
+			}
+		}
+		return b.String()
+	case opE:
+		return "e"
+	case opI:
+		return "i"
+	}
+	return ""
+}

@@ -1,0 +1,236 @@
+package mathverify
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// units maps spellings of units to one name. Two different names are two
+// different units; a word that is not here is no unit and is not compared.
+var units = func() map[string]string {
+	m := map[string]string{}
+	for name, spellings := range map[string]string{
+		"mm": "mm millimeter millimeters millimetre millimetres", "cm": "cm centimeter centimeters centimetre centimetres",
+		"dm": "dm", "m": "m meter meters metre metres", "km": "km kilometer kilometers kilometre kilometres",
+		"in": "in inch inches", "ft": "ft foot feet", "yd": "yd yard yards", "mi": "mi mile miles",
+		"g": "g gram grams", "kg": "kg kilogram kilograms", "mg": "mg milligram milligrams", "lb": "lb lbs pound pounds", "oz": "oz ounce ounces",
+		"s": "s sec secs second seconds", "min": "min mins minute minutes", "h": "h hr hrs hour hours 小时", "day": "day days 天", "week": "week weeks",
+		"month": "month months", "year": "year years yr yrs 年",
+		"mph": "mph", "l": "l liter liters litre litres", "ml": "ml milliliter milliliters", "gal": "gal gallon gallons",
+		"degree": "degree degrees deg", "rad": "rad radian radians",
+		"dollar": "dollar dollars usd", "cent": "cent cents", "euro": "euro euros", "yuan": "yuan 元",
+		"percent": "percent pct percentage",
+		"N":       "newton newtons", "J": "j joule joules", "W": "w watt watts", "Pa": "pa pascal pascals", "Hz": "hz hertz", "V": "volt volts",
+		"K": "kelvin", "C": "celsius", "F": "fahrenheit",
+	} {
+		for _, s := range strings.Fields(spellings) {
+			m[s] = name
+		}
+	}
+	return m
+}()
+
+// bareUnits are the units that a run of letters without \text is read as; all
+// others could be a product of variables.
+var bareUnits = map[string]bool{
+	"mm": true, "cm": true, "km": true, "kg": true, "mph": true, "ft": true, "lb": true, "lbs": true, "oz": true, "hrs": true, "min": true,
+	"mins": true, "sec": true, "inch": true, "deg": true, "pct": true, "rad": true, "yd": true, "hr": true, "ml": true, "mL": true,
+}
+
+// wordish guesses whether a run of bare letters is a word rather than a product
+// of variables: it is long, or follows white space and reads like English.
+func wordish(run string, spaced bool) bool {
+	n := len(run)
+	if n >= 4 {
+		return true
+	}
+	lower := strings.ToLower(run)
+	switch lower {
+	case "and", "or", "the", "is", "are", "yes", "no", "odd", "dne", "if", "for", "all", "any", "per", "none", "not", "of", "to", "when", "am", "pm":
+		return true
+	}
+	if bareUnits[run] {
+		return true
+	}
+	return n == 3 && spaced && strings.ContainsAny(lower, "aeiou") && lower != "abc" && lower == run
+}
+
+func (l *lexer) word() {
+	end := l.pos
+	for end < len(l.src) && isLetter(l.src[end]) {
+		end++
+	}
+	run := l.src[l.pos:end]
+	switch {
+	case len(run) == 1:
+		l.emit(tLetter, run)
+	case plainFunctions[run]:
+		l.emit(tFunc, functions[run])
+	case run == "sqrt":
+		l.emit(tCmd, "sqrt")
+	case run == "pi":
+		l.emit(tCmd, "pi")
+	case run == "infinity" || run == "inf" || run == "oo":
+		l.emit(tCmd, "infty")
+	case symbols[run] != "" && len(run) > 3:
+		l.emit(tLetter, symbols[run])
+	case wordish(run, l.spaced || l.pos == 0):
+		l.emit(tWord, run)
+	default:
+		for _, name := range []string{"sin", "cos", "tan", "ln", "log", "cot", "sec"} {
+			if strings.HasPrefix(run, name) {
+				l.emit(tFunc, functions[name])
+				l.pos += len(name)
+				return
+			}
+		}
+		for i := range len(run) {
+			l.emit(tLetter, run[i:i+1])
+			l.pos++
+		}
+		return
+	}
+	l.pos = end
+}
+
+// runes that mean what an ASCII character or a command means.
+var runeMeaning = map[rune]token{
+	'−': {kind: tOp, text: "-"}, '–': {kind: tOp, text: "-"}, '—': {kind: tOp, text: "-"}, '‐': {kind: tOp, text: "-"}, '‑': {kind: tOp, text: "-"}, '﹣': {kind: tOp, text: "-"},
+	'×': {kind: tOp, text: "*"}, '·': {kind: tOp, text: "*"}, '⋅': {kind: tOp, text: "*"}, '∙': {kind: tOp, text: "*"}, '∗': {kind: tOp, text: "*"}, '•': {kind: tOp, text: "*"},
+	'÷': {kind: tOp, text: "/"}, '∕': {kind: tOp, text: "/"}, '⁄': {kind: tOp, text: "/"}, '∶': {kind: tOp, text: ":"}, '∣': {kind: tOp, text: "|"},
+	'°': {kind: tOp, text: "°"}, 'º': {kind: tOp, text: "°"}, '˚': {kind: tOp, text: "°"}, '′': {kind: tOp, text: "'"}, '’': {kind: tOp, text: "'"},
+	'∞': {kind: tCmd, text: "infty"}, 'π': {kind: tCmd, text: "pi"}, '√': {kind: tCmd, text: "sqrt"}, '±': {kind: tCmd, text: "pm"}, '∓': {kind: tCmd, text: "mp"},
+	'∅': {kind: tCmd, text: "emptyset"}, '∪': {kind: tSetOp, text: "cup"}, '∩': {kind: tSetOp, text: "cap"}, '∖': {kind: tSetOp, text: "setminus"},
+	'≤': {kind: tRel, text: "<="}, '⩽': {kind: tRel, text: "<="}, '≦': {kind: tRel, text: "<="}, '≥': {kind: tRel, text: ">="}, '⩾': {kind: tRel, text: ">="}, '≧': {kind: tRel, text: ">="},
+	'≠': {kind: tRel, text: "!="}, '≈': {kind: tRel, text: "~"}, '∈': {kind: tRel, text: "in"}, '→': {kind: tRel, text: "to"}, '⇒': {kind: tRel, text: "to"}, '≡': {kind: tRel, text: "="},
+	'⊆': {kind: tRel, text: "subseteq"}, '⊂': {kind: tRel, text: "subset"}, 'ℝ': {kind: tCmd, text: "reals"},
+	'⌊': {kind: tCmd, text: "lfloor"}, '⌋': {kind: tCmd, text: "rfloor"}, '⌈': {kind: tCmd, text: "lceil"}, '⌉': {kind: tCmd, text: "rceil"},
+	'⟨': {kind: tOp, text: "("}, '⟩': {kind: tOp, text: ")"}, '、': {kind: tOp, text: ","}, '。': {kind: tOp, text: "."}, '∑': {kind: tCmd, text: "sum"}, '∫': {kind: tCmd, text: "int"}, '∏': {kind: tCmd, text: "prod"},
+	'和': {kind: tWord, text: "and"}, '或': {kind: tWord, text: "or"}, '【': {kind: tOp, text: "["}, '】': {kind: tOp, text: "]"}, '«': {kind: tOp, text: "("},
+}
+
+var greekRunes = map[rune]string{
+	'α': "alpha", 'β': "beta", 'γ': "gamma", 'δ': "delta", 'ε': "epsilon", 'ϵ': "epsilon", 'ζ': "zeta", 'η': "eta", 'θ': "theta", 'ϑ': "theta",
+	'κ': "kappa", 'λ': "lambda", 'μ': "mu", 'µ': "mu", 'ν': "nu", 'ξ': "xi", 'ρ': "rho", 'σ': "sigma", 'τ': "tau", 'φ': "phi", 'ϕ': "phi",
+	'χ': "chi", 'ψ': "psi", 'ω': "omega", 'Δ': "Delta", 'Θ': "Theta", 'Λ': "Lambda", 'Σ': "Sigma", 'Φ': "Phi", 'Ψ': "Psi", 'Ω': "Omega", 'ℓ': "ell",
+}
+
+var vulgar = map[rune][2]string{
+	'½': {"1", "2"}, '⅓': {"1", "3"}, '⅔': {"2", "3"}, '¼': {"1", "4"}, '¾': {"3", "4"}, '⅕': {"1", "5"}, '⅖': {"2", "5"}, '⅗': {"3", "5"},
+	'⅘': {"4", "5"}, '⅙': {"1", "6"}, '⅚': {"5", "6"}, '⅛': {"1", "8"}, '⅜': {"3", "8"}, '⅝': {"5", "8"}, '⅞': {"7", "8"}, '⅐': {"1", "7"}, '⅑': {"1", "9"}, '⅒': {"1", "10"},
+}
+
+const superscripts, subscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "₀₁₂₃₄₅₆₇₈₉"
+
+func (l *lexer) unicode() {
+	r, size := utf8.DecodeRuneInString(l.src[l.pos:])
+	switch {
+	case r == utf8.RuneError && size <= 1:
+		l.emit(tLetter, "\ufffd")
+	case r >= 0xFF01 && r <= 0xFF5E:
+		l.fullwidth(size)
+		return
+	case unicode.IsSpace(r):
+		l.spaced = true
+	case r == 0x200b || r == 0x200c || r == 0x200d || r == 0x2060 || r == 0xfeff || r == 0x00ad || r == 0x2061 || r == 0x2062:
+		// invisible
+	case vulgar[r] != [2]string{}:
+		v := vulgar[r]
+		for _, t := range []token{{kind: tCmd, text: "frac"}, {kind: tOp, text: "{"}, {kind: tNum, text: v[0]}, {kind: tOp, text: "}"},
+			{kind: tOp, text: "{"}, {kind: tNum, text: v[1]}, {kind: tOp, text: "}"}} {
+			l.emit(t.kind, t.text)
+		}
+	case strings.ContainsRune(superscripts, r):
+		l.script(superscripts, "0123456789+-n", "^")
+		return
+	case strings.ContainsRune(subscripts, r):
+		l.script(subscripts, "0123456789", "_")
+		return
+	default:
+		if t, ok := runeMeaning[r]; ok {
+			l.emit(t.kind, t.text)
+		} else if name := greekRunes[r]; name != "" {
+			l.emit(tLetter, name)
+		} else if unicode.Is(unicode.Han, r) || unicode.IsLetter(r) {
+			l.foreignWord()
+			return
+		} else if unicode.IsDigit(r) {
+			l.emit(tNum, string(rune('0'+digitValue(r))))
+		} else {
+			l.emit(tLetter, string(r))
+		}
+	}
+	l.pos += size
+}
+
+// digitValue returns the value of a decimal digit of any script: they stand in
+// runs of ten that start at zero.
+func digitValue(r rune) int {
+	n := 0
+	for n < 9 && unicode.IsDigit(r-rune(n)-1) {
+		n++
+	}
+	return n % 10
+}
+
+func (l *lexer) script(from, to, opener string) {
+	l.emit(tOp, opener)
+	l.emit(tOp, "{")
+	var text []rune
+	for l.pos < len(l.src) {
+		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
+		i := strings.IndexRune(from, r)
+		if i < 0 {
+			break
+		}
+		text = append(text, rune(to[utf8.RuneCountInString(from[:i])]))
+		l.pos += size
+	}
+	inner := &lexer{src: string(text)}
+	for inner.pos < len(inner.src) {
+		inner.step()
+	}
+	l.out = append(l.out, inner.out...)
+	l.emit(tOp, "}")
+}
+
+// fullwidth turns a run of fullwidth forms into ASCII and reads that.
+func (l *lexer) fullwidth(int) {
+	var text []byte
+	for l.pos < len(l.src) {
+		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
+		if r < 0xFF01 || r > 0xFF5E {
+			break
+		}
+		text = append(text, byte(r-0xFF01+'!'))
+		l.pos += size
+	}
+	inner := &lexer{src: string(text), spaced: l.spaced}
+	for inner.pos < len(inner.src) {
+		inner.step()
+	}
+	if len(l.out)+len(inner.out) > maxTokens {
+		l.err = errLimit
+		return
+	}
+	l.out = append(l.out, inner.out...)
+	l.spaced = false
+}
+
+func (l *lexer) foreignWord() {
+	end := l.pos
+	for end < len(l.src) {
+		r, size := utf8.DecodeRuneInString(l.src[end:])
+		if !unicode.IsLetter(r) || r == '和' || r == '或' || greekRunes[r] != "" || runeMeaning[r].text != "" || r >= 0xFF01 && r <= 0xFF5E {
+			break
+		}
+		end += size
+	}
+	if end == l.pos {
+		_, size := utf8.DecodeRuneInString(l.src[l.pos:])
+		end += size
+	}
+	l.emit(tWord, l.src[l.pos:end])
+	l.pos = end
+}
