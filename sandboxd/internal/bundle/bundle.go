@@ -1,0 +1,126 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// Nobody is the user and group of every program.
+const Nobody = 65534
+
+// Limits are what a program may use inside its sandbox. The memory and CPU
+// limits are the cgroup's and do not stand here.
+type Limits struct {
+	// Processes bounds processes and threads together.
+	Processes uint64
+	// OpenFiles bounds file descriptors of one process.
+	OpenFiles uint64
+	// TmpBytes and TmpInodes bound /tmp; ShmBytes bounds /dev/shm.
+	TmpBytes, TmpInodes, ShmBytes int64
+	// AddressSpace bounds the virtual memory of one process in bytes; 0 is no
+	// bound. It stands in for the memory limit where there is no cgroup.
+	AddressSpace uint64
+}
+
+// Spec says what a sandbox runs and on what.
+type Spec struct {
+	// RootPath is the EROFS image or directory; EROFS tells which.
+	RootPath string
+	EROFS    bool
+	// Args is the command; its first element is an absolute path in the root.
+	Args []string
+	// Hostname is what the program sees as the machine's name.
+	Limits Limits
+}
+
+// Environment is all that a program finds in its environment. One BLAS thread,
+// because a sandbox has one core's worth of quota; a fixed hash seed, so that
+// nothing depends on whether the sandbox was restored or booted.
+func Environment() []string {
+	return []string{
+		"PATH=/usr/bin:/bin",
+		"HOME=/tmp",
+		"LANG=C.UTF-8",
+		"PYTHONUTF8=1",
+		"PYTHONDONTWRITEBYTECODE=1",
+		"PYTHONHASHSEED=0",
+		"OPENBLAS_NUM_THREADS=1",
+		"OMP_NUM_THREADS=1",
+		"MPLCONFIGDIR=/tmp",
+	}
+}
+
+// OCI returns the specification as the typed value that gVisor reads.
+func (s Spec) OCI() *specs.Spec {
+	rlimits := []specs.POSIXRlimit{
+		{Type: "RLIMIT_NPROC", Hard: s.Limits.Processes, Soft: s.Limits.Processes},
+		{Type: "RLIMIT_NOFILE", Hard: s.Limits.OpenFiles, Soft: s.Limits.OpenFiles},
+		{Type: "RLIMIT_CORE"},
+		{Type: "RLIMIT_MEMLOCK"},
+	}
+	if n := s.Limits.AddressSpace; n > 0 {
+		rlimits = append(rlimits, specs.POSIXRlimit{Type: "RLIMIT_AS", Hard: n, Soft: n})
+	}
+	spec := &specs.Spec{
+		Version:  "1.1.0",
+		Hostname: "sandbox",
+		Root:     &specs.Root{Path: s.RootPath, Readonly: true},
+		Process: &specs.Process{
+			User:            specs.User{UID: Nobody, GID: Nobody},
+			Args:            s.Args,
+			Env:             Environment(),
+			Cwd:             "/tmp",
+			Capabilities:    &specs.LinuxCapabilities{},
+			Rlimits:         rlimits,
+			NoNewPrivileges: true,
+		},
+		Mounts: []specs.Mount{
+			{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
+			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=65536"}},
+			tmpfs("/dev/shm", s.Limits.ShmBytes, s.Limits.TmpInodes),
+			tmpfs("/tmp", s.Limits.TmpBytes, s.Limits.TmpInodes),
+		},
+		Linux: &specs.Linux{
+			Namespaces: []specs.LinuxNamespace{
+				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
+				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
+			},
+		},
+	}
+	if s.EROFS {
+		// The kernel inside gVisor mounts the image itself: no gofer process,
+		// no host path. Root.Path is then only a place holder, an empty folder.
+		spec.Root.Path = "rootfs"
+		spec.Annotations = map[string]string{
+			"dev.gvisor.spec.rootfs.source": s.RootPath,
+			"dev.gvisor.spec.rootfs.type":   "erofs",
+		}
+	}
+	return spec
+}
+
+func tmpfs(at string, bytes, inodes int64) specs.Mount {
+	return specs.Mount{
+		Destination: at, Type: "tmpfs", Source: "tmpfs",
+		Options: []string{"nosuid", "nodev", "mode=1777", fmt.Sprintf("size=%d", bytes), fmt.Sprintf("nr_inodes=%d", inodes)},
+	}
+}
+
+// Write makes dir a bundle.
+func (s Spec) Write(dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, "rootfs"), 0o755); err != nil {
+		return fmt.Errorf("write bundle: %w", err)
+	}
+	data, err := json.MarshalIndent(s.OCI(), "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode bundle: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), data, 0o644); err != nil {
+		return fmt.Errorf("write bundle: %w", err)
+	}
+	return nil
+}

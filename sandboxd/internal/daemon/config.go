@@ -1,0 +1,252 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-rl/sluice/sandboxd/internal/admission"
+	"github.com/sluice-rl/sluice/sandboxd/internal/image"
+)
+
+// ErrConfig occurs when flags or environment variables make no sense.
+var ErrConfig = errors.New("configuration")
+
+// Isolation levels.
+const (
+	GVisor  = "gvisor"
+	Process = "process"
+)
+
+// Config is everything that can be set. Flags gives every field its default.
+type Config struct {
+	StateDir, CacheDir, Socket string
+	Listen, TokenFile          string
+
+	Isolation  string
+	NotSandbox bool
+
+	Runsc, Platform          string
+	Root, RootFormat, Python string
+
+	Memory, TmpSize, ShmSize         size
+	OutputLimit, KeepOutput, MaxCode size
+	CPUs                             float64
+	Processes, OpenFiles, TmpInodes  uint
+	Timeout, MaxTimeout              time.Duration
+	Slots, Reservable, Queue         int
+	MaxWait                          time.Duration
+	Pool                             map[string]int
+	MakersPerCore                    float64
+	WarmWait, StartTimeout           time.Duration
+	DrainTimeout, ProbeInterval      time.Duration
+	BreakerThreshold, BreakerWindow  int
+	BreakerCooldown                  time.Duration
+	LogLevel, LogFormat              string
+	noCgroups                        bool // tests: as if the machine had none
+}
+
+// EnvPrefix begins the environment variable of every flag: --state-dir is
+// SANDBOXD_STATE_DIR.
+const EnvPrefix = "SANDBOXD_"
+
+// Flags defines every flag on fs, with its default, and returns the config that
+// parsing fills.
+func Flags(fs *pflag.FlagSet) *Config {
+	c := &Config{
+		Memory: 512 << 20, TmpSize: 64 << 20, ShmSize: 16 << 20,
+		OutputLimit: 16 << 20, KeepOutput: 64 << 10, MaxCode: 4 << 20,
+	}
+	cores := runtime.NumCPU()
+	fs.StringVar(&c.StateDir, "state-dir", defaultStateDir(), "folder for images, running sandboxes and the socket; one daemon per folder")
+	fs.StringVar(&c.CacheDir, "cache-dir", "", "folder for built root file systems (default STATE-DIR/rootfs)")
+	fs.StringVar(&c.Socket, "socket", "", "unix socket to serve on (default STATE-DIR/sandboxd.sock)")
+	fs.StringVar(&c.Listen, "listen", "", "also serve on this TCP address; needs --token-file")
+	fs.StringVar(&c.TokenFile, "token-file", "", "file holding the token that TCP clients must send")
+	fs.StringVar(&c.Isolation, "isolation", GVisor, "gvisor, or process: no sandbox at all, for machines where gVisor cannot run")
+	fs.BoolVar(&c.NotSandbox, "i-understand-this-is-not-a-sandbox", false, "required with --isolation=process")
+	fs.StringVar(&c.Runsc, "runsc", "", "gVisor's runsc (default: .tools/bin/runsc beside the daemon's bin folder, then PATH)")
+	fs.StringVar(&c.Platform, "platform", "systrap", "gVisor platform: systrap, ptrace or kvm")
+	fs.StringVar(&c.Root, "root", "host", "root file system: host (this machine's Python), dir:/path, oci:reference, oci:layout:/dir or oci:archive:/file.tar")
+	fs.StringVar(&c.RootFormat, "root-format", "auto", "erofs, dir, or auto: erofs where mkfs.erofs is installed")
+	fs.StringVar(&c.Python, "python", "/usr/bin/python3", "interpreter, an absolute path in the root file system")
+	fs.Var(&c.Memory, "memory", "memory of one sandbox, interpreter and gVisor (about 85 MiB) included")
+	fs.Float64Var(&c.CPUs, "cpus", 1, "CPU quota of one sandbox, in cores")
+	fs.UintVar(&c.Processes, "processes", 64, "processes and threads of one program")
+	fs.UintVar(&c.OpenFiles, "open-files", 256, "file descriptors of one process")
+	fs.Var(&c.TmpSize, "tmp-size", "size of a program's /tmp")
+	fs.UintVar(&c.TmpInodes, "tmp-inodes", 4096, "files in a program's /tmp, and in its /dev/shm")
+	fs.Var(&c.ShmSize, "shm-size", "size of a program's /dev/shm")
+	fs.Var(&c.OutputLimit, "output-limit", "bytes a program may write to stdout and stderr together before it is stopped")
+	fs.Var(&c.KeepOutput, "keep-output", "bytes kept from the end of each stream, at least 16KiB")
+	fs.Var(&c.MaxCode, "max-code", "largest program accepted")
+	fs.DurationVar(&c.Timeout, "timeout", 30*time.Second, "run time of a program that asks for none")
+	fs.DurationVar(&c.MaxTimeout, "max-timeout", 10*time.Minute, "longest run time that may be asked for")
+	fs.IntVar(&c.Slots, "slots", max(4, 2*cores), "calls and reservations at once")
+	fs.IntVar(&c.Reservable, "reservable", -1, "how many slots reservations may hold (default: all but one)")
+	fs.IntVar(&c.Queue, "queue", 256, "callers that may wait for a slot")
+	fs.DurationVar(&c.MaxWait, "max-wait", 30*time.Second, "longest wait in the queue; then the caller is told to come back")
+	fs.StringToIntVar(&c.Pool, "pool", map[string]int{image.Bare: cores, image.Numpy: max(1, cores/2), image.Sympy: cores}, "warm sandboxes to keep, per image; an image left out is not built; none=0 turns the pool off")
+	fs.Float64Var(&c.MakersPerCore, "makers-per-core", 1, "warm sandboxes in the making at once, per core")
+	fs.DurationVar(&c.WarmWait, "warm-wait", 5*time.Second, "longest wait for a warm sandbox before one is booted")
+	fs.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "longest time to boot, restore or checkpoint one sandbox")
+	fs.DurationVar(&c.DrainTimeout, "drain-timeout", 30*time.Second, "time for running calls to finish after the first signal")
+	fs.DurationVar(&c.ProbeInterval, "probe-interval", 30*time.Second, "how often a real program is run to see that all works")
+	fs.IntVar(&c.BreakerThreshold, "breaker-threshold", 5, "infrastructure failures among --breaker-window results that stop intake")
+	fs.IntVar(&c.BreakerWindow, "breaker-window", 20, "results that the circuit breaker looks at")
+	fs.DurationVar(&c.BreakerCooldown, "breaker-cooldown", 5*time.Second, "pause before an open circuit breaker is tried again")
+	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&c.LogFormat, "log-format", "text", "text or json")
+	return c
+}
+
+// FromEnvironment sets every flag that was not given from its variable.
+func FromEnvironment(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var errs []error
+	fs.VisitAll(func(f *pflag.Flag) {
+		name := EnvPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := lookup(name)
+		if !ok || f.Changed {
+			return
+		}
+		if err := fs.Set(f.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("%w: %s: %w", ErrConfig, name, err))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// Complete fills what depends on other fields and says what is wrong.
+func (c *Config) Complete() error {
+	var err error
+	if c.StateDir, err = filepath.Abs(c.StateDir); err != nil {
+		return fmt.Errorf("%w: --state-dir: %w", ErrConfig, err)
+	}
+	if c.CacheDir == "" {
+		c.CacheDir = filepath.Join(c.StateDir, "rootfs")
+	}
+	if c.CacheDir, err = filepath.Abs(c.CacheDir); err != nil {
+		return fmt.Errorf("%w: --cache-dir: %w", ErrConfig, err)
+	}
+	if c.Socket == "" {
+		c.Socket = filepath.Join(c.StateDir, "sandboxd.sock")
+	}
+	if c.Socket, err = filepath.Abs(c.Socket); err != nil {
+		return fmt.Errorf("%w: --socket: %w", ErrConfig, err)
+	}
+	if c.Reservable < 0 {
+		c.Reservable = max(1, c.Slots-1)
+	}
+	delete(c.Pool, "none")
+	return c.validate()
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	if err := c.admission().Validate(); err != nil {
+		bad("%w", err)
+	}
+	if len(c.Socket) > 107 {
+		bad("--socket %s is %d bytes long, a unix socket's path may have 107: choose a shorter one", c.Socket, len(c.Socket))
+	}
+	if c.Isolation != GVisor && c.Isolation != Process {
+		bad("--isolation=%s: want gvisor or process", c.Isolation)
+	}
+	if c.Isolation == Process && !c.NotSandbox {
+		bad("--isolation=process runs programs as plain processes of this machine, which is no protection at all; if that is what you want, add --i-understand-this-is-not-a-sandbox")
+	}
+	if c.Listen != "" {
+		if c.TokenFile == "" {
+			bad("--listen needs --token-file: whoever reaches the port can run programs")
+		}
+		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+			bad("--listen: %w", err)
+		}
+	}
+	if c.Memory < 128<<20 {
+		bad("--memory=%s: an interpreter in gVisor needs at least 128MiB", c.Memory.String())
+	}
+	if c.KeepOutput < 16<<10 {
+		bad("--keep-output=%s: want at least 16KiB, callers count on 4096 characters", c.KeepOutput.String())
+	}
+	if c.CPUs < 0.01 {
+		bad("--cpus=%g: want at least 0.01", c.CPUs)
+	}
+	if c.Processes < 1 || c.OpenFiles < 16 || c.TmpInodes < 16 {
+		bad("--processes, --open-files and --tmp-inodes must be at least 1, 16 and 16")
+	}
+	if c.Timeout <= 0 || c.MaxTimeout < c.Timeout {
+		bad("--timeout=%s: want more than 0 and at most --max-timeout=%s", c.Timeout, c.MaxTimeout)
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"max-wait", c.MaxWait}, {"warm-wait", c.WarmWait}, {"start-timeout", c.StartTimeout}, {"drain-timeout", c.DrainTimeout}, {"probe-interval", c.ProbeInterval}, {"breaker-cooldown", c.BreakerCooldown}} {
+		if d.value <= 0 {
+			bad("--%s=%s: want more than 0", d.name, d.value)
+		}
+	}
+	if c.BreakerThreshold < 1 || c.BreakerWindow < c.BreakerThreshold {
+		bad("--breaker-threshold=%d must be at least 1 and at most --breaker-window=%d", c.BreakerThreshold, c.BreakerWindow)
+	}
+	if c.MakersPerCore <= 0 {
+		bad("--makers-per-core=%g: want more than 0", c.MakersPerCore)
+	}
+	known := map[string]bool{}
+	for _, img := range image.Standard() {
+		known[img.Name] = true
+	}
+	for name, n := range c.Pool {
+		if !known[name] || n < 0 {
+			bad("--pool: %s=%d: want bare, numpy or sympy, and 0 or more", name, n)
+		}
+	}
+	if _, err := c.Logger(os.Stderr); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) admission() admission.Config {
+	return admission.Config{Slots: c.Slots, Reservable: c.Reservable, Queue: c.Queue}
+}
+
+// Logger returns the logger that the config asks for.
+func (c *Config) Logger(w *os.File) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, fmt.Errorf("%w: --log-level: %w", ErrConfig, err)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch c.LogFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, fmt.Errorf("%w: --log-format=%s: want text or json", ErrConfig, c.LogFormat)
+}
+
+func defaultStateDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/sandboxd"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "sandboxd")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "state", "sandboxd")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("sandboxd-%d", os.Geteuid()))
+}

@@ -1,0 +1,295 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/api"
+	"github.com/sluice-rl/sluice/sandboxd/internal/admission"
+	"github.com/sluice-rl/sluice/sandboxd/internal/breaker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/bundle"
+	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/factory"
+	"github.com/sluice-rl/sluice/sandboxd/internal/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
+	"github.com/sluice-rl/sluice/sandboxd/internal/pool"
+	"github.com/sluice-rl/sluice/sandboxd/internal/procbox"
+	"github.com/sluice-rl/sluice/sandboxd/internal/rootfs"
+	"github.com/sluice-rl/sluice/sandboxd/internal/runsc"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
+	"github.com/sluice-rl/sluice/sandboxd/internal/service"
+	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
+	"github.com/sluice-rl/sluice/sandboxd/internal/state"
+)
+
+// hostProcesses bounds the host's processes and threads of one sandbox. gVisor
+// itself needs several hundred at worst and crashes below that.
+const hostProcesses = 2048
+
+// Daemon is everything but the listeners. Make it with New; Close must be called.
+type Daemon struct {
+	cfg         *Config
+	log         *slog.Logger
+	dir         *state.Dir
+	groups      *cgroup.Manager
+	spawner     *spawn.Spawner
+	pool        *pool.Pool
+	gate        *admission.Gate
+	service     *service.Service
+	metrics     *metrics.Metrics
+	protections api.Protections
+
+	mu       sync.Mutex
+	ready    bool
+	stopping bool
+	reason   string // why it is not ready
+}
+
+// New takes the state directory, sweeps it, and prepares everything that a call
+// needs. It runs no program yet.
+func New(ctx context.Context, cfg *Config, log *slog.Logger) (*Daemon, error) {
+	d := &Daemon{cfg: cfg, log: log, metrics: metrics.New(), reason: "starting"}
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	maker, err := d.maker(ctx)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	d.protections = protect(cfg, d.groups)
+	for _, m := range d.protections.Missing {
+		log.Warn("protection is missing or degraded", "which", m)
+	}
+	makers := max(1, int(math.Round(cfg.MakersPerCore*float64(runtime.NumCPU()))))
+	targets := cfg.Pool
+	if cfg.Isolation == Process {
+		targets = nil // plain processes start fast enough
+	}
+	d.pool = pool.New(pool.Config{Targets: targets, Makers: makers, WarmWait: cfg.WarmWait}, image.Standard(), maker, d.metrics, log)
+	d.gate = admission.New(cfg.admission())
+	var names []string
+	for _, img := range image.Standard() {
+		names = append(names, img.Name)
+	}
+	d.service = service.New(service.Config{
+		DefaultTimeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout, MaxCode: int(cfg.MaxCode), MaxWait: cfg.MaxWait,
+		Images: names, Choose: image.Choose,
+	}, d.gate, source{d.pool}, breaker.New(breaker.Config{
+		Window: cfg.BreakerWindow, Threshold: cfg.BreakerThreshold, Cooldown: cfg.BreakerCooldown,
+	}), d.metrics, d.protections, log)
+	return d, nil
+}
+
+// open locks and sweeps the state directory.
+func (d *Daemon) open() error {
+	dir, err := state.Open(d.cfg.StateDir)
+	if err != nil {
+		return err
+	}
+	d.dir = dir
+	if d.cfg.noCgroups {
+		d.groups = cgroup.Disabled("switched off")
+	} else {
+		d.groups = cgroup.Detect(dir.GroupName())
+	}
+	swept, err := dir.Sweep(d.groups, d.log)
+	d.metrics.Swept.Add(float64(swept.Total()))
+	if err != nil {
+		// What cannot be removed now is only waste; refusing to start would
+		// turn waste into an outage.
+		d.log.Error("some of what a predecessor left could not be removed", "err", err)
+	}
+	d.spawner = spawn.New()
+	return nil
+}
+
+// maker returns what makes sandboxes at the configured isolation.
+func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
+	cfg := d.cfg
+	limits := cgroup.Limits{MemoryBytes: int64(cfg.Memory), CPUs: cfg.CPUs, HostProcesses: hostProcesses}
+	if cfg.Isolation == Process {
+		return processMaker{procbox.New(procbox.Config{
+			Python: cfg.Python, Dir: filepath.Join(d.dir.Path, "run"), Prefix: d.dir.Prefix(), Groups: d.groups, Group: limits,
+			KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
+		}, d.spawner)}, nil
+	}
+	executable, _ := os.Executable()
+	path, err := runsc.Locate(cfg.Runsc, executable)
+	if err != nil {
+		return nil, err
+	}
+	runtime := runsc.Runtime{
+		Path: path, Platform: cfg.Platform, Rootless: os.Geteuid() != 0,
+		SharedRoot: filepath.Join(d.dir.Path, "shared"),
+	}
+	version, err := runtime.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	root, err := rootfs.Build(ctx, rootfs.Config{Source: cfg.Root, Python: cfg.Python, CacheDir: cfg.CacheDir, Format: cfg.RootFormat}, d.log)
+	if err != nil {
+		return nil, err
+	}
+	inside := bundle.Limits{
+		Processes: uint64(cfg.Processes), OpenFiles: uint64(cfg.OpenFiles),
+		TmpBytes: int64(cfg.TmpSize), TmpInodes: int64(cfg.TmpInodes), ShmBytes: int64(cfg.ShmSize),
+	}
+	if !d.groups.Has("memory") {
+		inside.AddressSpace = uint64(cfg.Memory)
+	}
+	made, err := factory.New(factory.Config{
+		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits,
+		StateDir: d.dir.Path, Prefix: d.dir.Prefix(),
+		KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
+	}, d.spawner, d.log)
+	if err != nil {
+		return nil, err
+	}
+	d.log.Info("gVisor", "runsc", path, "version", version, "platform", cfg.Platform, "rootless", runtime.Rootless,
+		"root", root.Path, "cgroups", d.groups.Version())
+	return gvisorMaker{made}, nil
+}
+
+// Prepare proves that a program runs, builds the images, and proves it again
+// from the pool. Calls are taken once it returns nil.
+func (d *Daemon) Prepare(ctx context.Context) error {
+	if err := d.service.Probe(ctx); err != nil {
+		return fmt.Errorf("first program: %w", err)
+	}
+	d.pool.Build(ctx)
+	if len(d.pool.State()) > 0 {
+		if err := d.service.Probe(ctx); err != nil {
+			return fmt.Errorf("first warm program: %w", err)
+		}
+	}
+	d.mu.Lock()
+	d.ready, d.reason = true, ""
+	d.mu.Unlock()
+	return nil
+}
+
+// Watch probes regularly, and when an open breaker waits for it, until ctx ends.
+func (d *Daemon) Watch(ctx context.Context) {
+	regular := time.NewTicker(d.cfg.ProbeInterval)
+	defer regular.Stop()
+	tripped := time.NewTicker(500 * time.Millisecond)
+	defer tripped.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-regular.C:
+		case <-tripped.C:
+			if !d.service.ShouldProbe() {
+				continue
+			}
+		}
+		if err := d.service.Probe(ctx); err != nil && ctx.Err() == nil {
+			d.log.Error("probe failed", "err", err)
+		}
+	}
+}
+
+// Health describes the daemon and says whether it takes calls.
+func (d *Daemon) Health() (api.Health, bool) {
+	d.mu.Lock()
+	ready, stopping, reason := d.ready, d.stopping, d.reason
+	d.mu.Unlock()
+	gate := d.gate.State()
+	h := api.Health{
+		Status: "ok", Version: version(), Protections: d.protections, Images: d.pool.State(),
+		Slots: gate.Slots, Reserved: gate.Reserved, Running: d.service.Running(), Waiting: gate.Waiting,
+	}
+	open, tripReason := d.service.Tripped()
+	switch {
+	case stopping:
+		h.Status, h.Reason = "stopping", "the daemon is stopping"
+		return h, false
+	case !ready:
+		h.Status, h.Reason = "starting", reason
+		return h, false
+	case open:
+		h.Status, h.Reason = "tripped", tripReason
+		return h, false
+	case len(d.protections.Missing) > 0:
+		h.Status, h.Reason = "degraded", "some protections are missing, see protections.missing"
+	}
+	return h, true
+}
+
+// Service runs calls.
+func (d *Daemon) Service() *service.Service { return d.service }
+
+// StopIntake refuses new calls and sends waiting callers away.
+func (d *Daemon) StopIntake() {
+	d.mu.Lock()
+	d.stopping = true
+	d.mu.Unlock()
+	d.gate.Close()
+}
+
+// Close destroys every sandbox and gives the state directory up. The contexts of
+// running calls must have ended.
+func (d *Daemon) Close() error {
+	var errs []error
+	if d.pool != nil {
+		errs = append(errs, d.pool.Close())
+	}
+	if d.service != nil {
+		d.service.Wait()
+	}
+	if d.spawner != nil {
+		d.spawner.Close()
+	}
+	if d.groups != nil {
+		d.groups.Close()
+	}
+	errs = append(errs, d.dir.Close())
+	return errors.Join(errs...)
+}
+
+// source lets the service take from the pool.
+type source struct{ *pool.Pool }
+
+func (s source) Take(ctx context.Context, name string, cold bool) (service.Sandbox, error) {
+	return s.Pool.Take(ctx, name, cold)
+}
+
+// gvisorMaker lets the pool take from the factory.
+type gvisorMaker struct{ *factory.Factory }
+
+func (m gvisorMaker) Restore(ctx context.Context, name string) (pool.Sandbox, error) {
+	return keep(m.Factory.Restore(ctx, name))
+}
+
+func (m gvisorMaker) Boot(ctx context.Context) (pool.Sandbox, error) {
+	return keep(m.Factory.Boot(ctx))
+}
+
+type processMaker struct{ *procbox.Maker }
+
+func (m processMaker) Build(context.Context, image.Image) error { return errNoImages }
+
+func (m processMaker) Restore(context.Context, string) (pool.Sandbox, error) {
+	return nil, errNoImages
+}
+
+func (m processMaker) Boot(ctx context.Context) (pool.Sandbox, error) { return keep(m.Maker.Boot(ctx)) }
+
+var errNoImages = errors.New("plain processes have no images")
+
+// keep avoids an interface that holds a nil pointer.
+func keep(box *sandbox.Sandbox, err error) (pool.Sandbox, error) {
+	if err != nil {
+		return nil, err
+	}
+	return box, nil
+}

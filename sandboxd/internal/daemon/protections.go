@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"fmt"
+
+	"github.com/sluice-rl/sluice/sandboxd/api"
+	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+)
+
+// protect says what holds each limit on this machine, and what does not.
+func protect(cfg *Config, groups *cgroup.Manager) api.Protections {
+	p := api.Protections{
+		Isolation: "gvisor", Platform: cfg.Platform,
+		Processes: "RLIMIT_NPROC inside gVisor",
+		Disk:      "read-only root; tmpfs size and inode limits",
+		Network:   "none but a private loopback",
+		Output:    "counted by the daemon",
+		WallTime:  "killed by the daemon",
+		Missing:   []string{},
+	}
+	missing := func(format string, args ...any) { p.Missing = append(p.Missing, fmt.Sprintf(format, args...)) }
+	if groups.Has("memory") {
+		p.Memory = string(groups.Version())
+	} else {
+		missing("memory: no memory cgroup (%s); only each process's address space is bounded", groups.Why())
+		p.Memory = "RLIMIT_AS per process"
+	}
+	if groups.Has("cpu") {
+		p.CPU = string(groups.Version()) + " quota, and wall time"
+	} else {
+		missing("cpu: no cpu cgroup (%s); a program may use every core until its wall time is over", groups.Why())
+		p.CPU = "wall time only"
+	}
+	if cfg.Isolation == Process {
+		p.Isolation, p.Platform, p.Network, p.Disk = "none", "", "", ""
+		p.Processes = ""
+		missing("isolation: programs run as plain processes of the daemon's user and can read and do whatever it can")
+		missing("network: open")
+		missing("disk: every file the daemon's user may write")
+		missing("processes: unlimited")
+	}
+	return p
+}

@@ -1,0 +1,84 @@
+// Package image names the warm images and chooses one for a program.
+//
+// Reads: program text. Promises: pure; a wrong guess costs time, never
+// correctness, since every image can import every module.
+package image
+
+import "regexp"
+
+// Image is a prepared interpreter.
+type Image struct {
+	// Name is what callers and metrics see.
+	Name string
+	// Exercises is Python source run before the checkpoint and again in every
+	// clone: it imports the modules, takes their lazy first-use paths, and
+	// brings the pages that a first call needs back into memory.
+	Exercises []string
+}
+
+// Names of the standard images, each containing what the one before has.
+const (
+	Bare  = "bare"
+	Numpy = "numpy"
+	Sympy = "sympy"
+)
+
+// Cold names the sandbox that was booted, not restored.
+const Cold = "cold"
+
+const stdlib = `
+import collections, decimal, fractions, functools, itertools, json, math, random, re, statistics, string, heapq, bisect, operator, copy, time, datetime, cmath
+math.sqrt(2.0); random.random(); re.findall("a", "banana"); fractions.Fraction(1, 3); decimal.Decimal(1) / 3
+`
+
+const numpy = `
+import numpy as np
+np.linalg.inv(np.eye(3)); np.linalg.solve(np.eye(2), np.ones(2)); np.linalg.eig(np.eye(2))
+np.arange(10).reshape(2, 5).sum(axis=0); np.random.default_rng(1).random(3); str(np.ones(3)); np.roots([1, 2, 1])
+`
+
+const sympy = `
+import sympy
+x, y = sympy.symbols("x y")
+sympy.integrate(x * sympy.exp(-x**2), x); sympy.diff(sympy.sin(x) ** 2, x); sympy.solve(x**2 - 2, x)
+sympy.simplify(sympy.sin(x) ** 2 + sympy.cos(x) ** 2); sympy.factor(x**2 - 1); sympy.Rational(1, 3) + 1
+sympy.Matrix([[1, 2], [3, 4]]).inv(); sympy.N(sympy.pi, 20); sympy.factorint(60); sympy.solve([x + y - 3, x - y - 1], [x, y])
+sympy.limit(sympy.sin(x) / x, x, 0); sympy.series(sympy.cos(x), x, 0, 4); sympy.summation(x, (x, 1, 10)); str(sympy.latex(x / y))
+`
+
+// Standard returns the standard images, smallest first.
+func Standard() []Image {
+	return []Image{
+		{Name: Bare, Exercises: []string{stdlib}},
+		{Name: Numpy, Exercises: []string{stdlib, numpy}},
+		{Name: Sympy, Exercises: []string{stdlib, numpy, sympy}},
+	}
+}
+
+var (
+	sympyImport = regexp.MustCompile(`(?m)\b(?:import|from)\b[^\n#]*\b(?:sympy|mpmath)\b`)
+	numpyImport = regexp.MustCompile(`(?m)\b(?:import|from)\b[^\n#]*\b(?:numpy|scipy|pandas|matplotlib)\b`)
+)
+
+// Choose returns the smallest standard image that holds what the program seems
+// to import.
+func Choose(code string) string {
+	switch {
+	case sympyImport.MatchString(code):
+		return Sympy
+	case numpyImport.MatchString(code):
+		return Numpy
+	}
+	return Bare
+}
+
+// Larger lists the standard images that contain name, itself first.
+func Larger(name string) []string {
+	switch name {
+	case Bare:
+		return []string{Bare, Numpy, Sympy}
+	case Numpy:
+		return []string{Numpy, Sympy}
+	}
+	return []string{name}
+}

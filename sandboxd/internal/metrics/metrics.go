@@ -1,0 +1,70 @@
+// Package metrics holds the daemon's Prometheus metrics, in a registry of its
+// own.
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Metrics is everything the daemon counts. Make it with New.
+type Metrics struct {
+	Registry *prometheus.Registry
+
+	// Calls counts finished calls by outcome, image and start (warm, cold).
+	Calls *prometheus.CounterVec
+	// Refused counts calls that were sent away, by reason.
+	Refused *prometheus.CounterVec
+	// QueueWait, Start and Run are the parts of a call, in seconds.
+	QueueWait, Start, Run prometheus.Histogram
+	// Made observes how long making a sandbox took, by image.
+	Made *prometheus.HistogramVec
+	// MakeFailures counts sandboxes that did not start, by image.
+	MakeFailures *prometheus.CounterVec
+	// Ready is the number of waiting sandboxes, by image.
+	Ready *prometheus.GaugeVec
+	// ColdFallbacks counts calls that had to boot because no warm sandbox came.
+	ColdFallbacks prometheus.Counter
+	// Swept counts what was removed of predecessors and of failed clean-ups.
+	Swept prometheus.Counter
+	// CleanupFailures counts sandboxes whose traces could not be removed.
+	CleanupFailures prometheus.Counter
+	// Tripped is 1 while the circuit breaker is open.
+	Tripped prometheus.Gauge
+}
+
+// New registers all metrics, with those of the process and the Go runtime.
+func New() *Metrics {
+	short := []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60}
+	m := &Metrics{
+		Registry: prometheus.NewRegistry(),
+		Calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sandboxd_calls_total",
+			Help: "Finished calls by outcome, image and start."}, []string{"outcome", "image", "start"}),
+		Refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sandboxd_refused_total",
+			Help: "Calls and reservations sent away, by reason."}, []string{"reason"}),
+		QueueWait: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "sandboxd_queue_wait_seconds",
+			Help: "Time from a call's arrival to its slot.", Buckets: short}),
+		Start: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "sandboxd_start_seconds",
+			Help: "Time from the slot to a sandbox ready for the call.", Buckets: short}),
+		Run: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "sandboxd_run_seconds",
+			Help: "Run time of programs.", Buckets: short}),
+		Made: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sandboxd_make_seconds",
+			Help: "Time to make one sandbox (restore, or boot for image cold).", Buckets: short}, []string{"image"}),
+		MakeFailures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sandboxd_make_failures_total",
+			Help: "Sandboxes that did not start, by image."}, []string{"image"}),
+		Ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sandboxd_pool_ready",
+			Help: "Warm sandboxes waiting, by image."}, []string{"image"}),
+		ColdFallbacks: prometheus.NewCounter(prometheus.CounterOpts{Name: "sandboxd_cold_fallbacks_total",
+			Help: "Calls that booted a sandbox because no warm one came in time."}),
+		Swept: prometheus.NewCounter(prometheus.CounterOpts{Name: "sandboxd_swept_total",
+			Help: "Processes, control groups, folders and sockets of a predecessor that were removed at start."}),
+		CleanupFailures: prometheus.NewCounter(prometheus.CounterOpts{Name: "sandboxd_cleanup_failures_total",
+			Help: "Sandboxes whose traces could not be removed."}),
+		Tripped: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sandboxd_tripped",
+			Help: "1 while the circuit breaker refuses calls."}),
+	}
+	m.Registry.MustRegister(m.Calls, m.Refused, m.QueueWait, m.Start, m.Run, m.Made, m.MakeFailures, m.Ready,
+		m.ColdFallbacks, m.Swept, m.CleanupFailures, m.Tripped,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}

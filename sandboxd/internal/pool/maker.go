@@ -1,0 +1,130 @@
+package pool
+
+import (
+	"slices"
+	"time"
+)
+
+// make is one maker: it makes whatever is needed most, until the pool closes.
+func (p *Pool) make() {
+	for {
+		s, rebuild := p.next()
+		if s == nil {
+			return
+		}
+		if rebuild {
+			p.log.Warn("image fails to restore and is built anew", "image", s.image.Name)
+			p.build(p.ctx, s)
+			p.made(s, nil)
+			continue
+		}
+		begin := time.Now()
+		box, err := p.maker.Restore(p.ctx, s.image.Name)
+		if err != nil {
+			p.failed(s, err)
+			continue
+		}
+		p.metrics.Made.WithLabelValues(s.image.Name).Observe(time.Since(begin).Seconds())
+		p.made(s, box)
+	}
+}
+
+// next waits until something must be made, and claims it. nil: the pool closed.
+func (p *Pool) next() (s *shelf, rebuild bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.closed {
+		if s := p.neediest(time.Now()); s != nil {
+			s.making++
+			return s, s.failures >= failuresToRebuild && s.making == 1
+		}
+		p.changed.Wait()
+	}
+	return nil, false
+}
+
+// neediest returns the shelf with the most unserved waiters, else the one
+// filled least, else nil.
+func (p *Pool) neediest(now time.Time) *shelf {
+	var best *shelf
+	var bestWaiting int
+	var bestFill float64
+	for _, s := range p.shelves {
+		if !s.built || now.Before(s.pauseTo) {
+			continue
+		}
+		waiting := len(s.waiting) - s.making
+		fill := float64(len(s.ready)+s.making) / float64(max(s.target, 1))
+		if waiting <= 0 && len(s.ready)+s.making >= s.target {
+			continue
+		}
+		if best == nil || waiting > bestWaiting || waiting <= 0 && bestWaiting <= 0 && fill < bestFill {
+			best, bestWaiting, bestFill = s, waiting, fill
+		}
+	}
+	return best
+}
+
+// made delivers a sandbox to the first waiter or shelves it; nil only gives the
+// claim back.
+func (p *Pool) made(s *shelf, box Sandbox) {
+	p.mu.Lock()
+	s.making--
+	if box == nil {
+		p.mu.Unlock()
+		return
+	}
+	s.failures = 0
+	if len(s.waiting) > 0 {
+		s.waiting[0] <- box // has room for one and gets only one
+		s.waiting = s.waiting[1:]
+		p.mu.Unlock()
+		return
+	}
+	s.ready = append(s.ready, box)
+	p.gauge(s)
+	p.mu.Unlock()
+	p.work.Go(func() { p.watch(s, box) })
+}
+
+// failed pauses the image and sends its waiters to cold sandboxes.
+func (p *Pool) failed(s *shelf, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.making--
+	if p.closed {
+		return
+	}
+	s.failures++
+	s.pauseTo = time.Now().Add(failurePause)
+	time.AfterFunc(failurePause, p.changed.Broadcast)
+	for _, d := range s.waiting {
+		d <- nil
+	}
+	s.waiting = nil
+	p.metrics.MakeFailures.WithLabelValues(s.image.Name).Inc()
+	p.log.Error("sandbox could not be restored", "image", s.image.Name, "failures", s.failures, "err", err)
+}
+
+// watch replaces a sandbox that dies on its shelf.
+func (p *Pool) watch(s *shelf, box Sandbox) {
+	select {
+	case <-p.ctx.Done():
+		return
+	case <-box.Exited():
+	}
+	p.mu.Lock()
+	i := slices.Index(s.ready, box)
+	if i >= 0 {
+		s.ready = slices.Delete(s.ready, i, i+1)
+		p.gauge(s)
+		p.changed.Broadcast()
+	}
+	p.mu.Unlock()
+	if i >= 0 {
+		p.log.Warn("a waiting sandbox died and is replaced", "sandbox", box.ID(), "image", s.image.Name)
+		if err := box.Destroy(); err != nil {
+			p.metrics.CleanupFailures.Inc()
+		}
+	}
+}

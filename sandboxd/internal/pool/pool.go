@@ -1,0 +1,286 @@
+// Package pool keeps warm single-use sandboxes ready and makes new ones off the
+// callers' path.
+//
+// Promises: a sandbox is handed out once; one that died while waiting is never
+// handed out; makers work at a fixed concurrency and serve waiting callers
+// before they fill shelves; a caller waits at most WarmWait for a warm sandbox
+// and then gets a booted one, which is counted. It knows neither gVisor nor
+// HTTP.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/api"
+	"github.com/sluice-rl/sluice/sandboxd/internal/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
+)
+
+// ErrClosed occurs when a sandbox is asked for after Close.
+var ErrClosed = errors.New("pool is closed")
+
+// Sandbox is what the pool keeps.
+type Sandbox interface {
+	ID() string
+	Image() string
+	Warm() bool
+	Started() bool
+	Run(ctx context.Context, code string, limit time.Duration) (api.Result, error)
+	Destroy() error
+	// Exited is closed when the sandbox has died.
+	Exited() <-chan struct{}
+}
+
+// Maker makes sandboxes.
+type Maker interface {
+	Build(ctx context.Context, img image.Image) error
+	Restore(ctx context.Context, name string) (Sandbox, error)
+	Boot(ctx context.Context) (Sandbox, error)
+}
+
+// Config says how many sandboxes to keep.
+type Config struct {
+	// Targets is how many sandboxes of each image to keep ready; an image
+	// that is not named here is not built.
+	Targets map[string]int
+	// Makers is how many sandboxes may be in the making at once.
+	Makers int
+	// WarmWait bounds a caller's wait for a warm sandbox.
+	WarmWait time.Duration
+}
+
+// failuresToRebuild is how many restores in a row may fail before the image is
+// built anew; failurePause is the pause after a failure.
+const (
+	failuresToRebuild = 3
+	failurePause      = time.Second
+)
+
+// Pool is safe for concurrent use. Make it with New, then Start.
+type Pool struct {
+	cfg     Config
+	maker   Maker
+	metrics *metrics.Metrics
+	log     *slog.Logger
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	shelves []*shelf // smallest image first
+	closed  bool
+}
+
+// shelf holds one image's sandboxes.
+type shelf struct {
+	image    image.Image
+	target   int
+	built    bool
+	err      error
+	ready    []Sandbox
+	making   int
+	waiting  []chan Sandbox
+	failures int
+	pauseTo  time.Time
+}
+
+// New returns a pool that makes nothing yet.
+func New(cfg Config, images []image.Image, maker Maker, m *metrics.Metrics, log *slog.Logger) *Pool {
+	p := &Pool{cfg: cfg, maker: maker, metrics: m, log: log}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.changed = sync.NewCond(&p.mu)
+	for _, img := range images {
+		if target, ok := cfg.Targets[img.Name]; ok {
+			p.shelves = append(p.shelves, &shelf{image: img, target: target})
+		}
+	}
+	return p
+}
+
+// Build builds every image, smallest first, and starts filling the shelves. An
+// image that cannot be built is logged and left out: its programs start cold.
+func (p *Pool) Build(ctx context.Context) {
+	for range p.cfg.Makers {
+		p.work.Go(p.make)
+	}
+	for _, s := range p.shelves {
+		p.build(ctx, s)
+	}
+}
+
+func (p *Pool) build(ctx context.Context, s *shelf) {
+	err := p.maker.Build(ctx, s.image)
+	p.mu.Lock()
+	s.built, s.err, s.failures = err == nil, err, 0
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		p.log.Error("image could not be built: its programs start cold", "image", s.image.Name, "err", err)
+	}
+}
+
+// Take returns a sandbox for a program that wants image name.
+func (p *Pool) Take(ctx context.Context, name string, cold bool) (Sandbox, error) {
+	if cold {
+		return p.boot(ctx)
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, ErrClosed
+	}
+	s := p.choose(name)
+	if s == nil {
+		p.mu.Unlock()
+		p.metrics.ColdFallbacks.Inc()
+		return p.boot(ctx)
+	}
+	if box := s.pop(); box != nil {
+		p.gauge(s)
+		p.changed.Broadcast()
+		p.mu.Unlock()
+		return box, nil
+	}
+	delivery := make(chan Sandbox, 1)
+	s.waiting = append(s.waiting, delivery)
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	return p.await(ctx, s, delivery)
+}
+
+// await waits for a maker's delivery; nil says that the image is failing.
+func (p *Pool) await(ctx context.Context, s *shelf, delivery chan Sandbox) (Sandbox, error) {
+	patience := time.NewTimer(p.cfg.WarmWait)
+	defer patience.Stop()
+	select {
+	case box := <-delivery:
+		if box != nil {
+			return box, nil
+		}
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	for i, d := range s.waiting {
+		if d == delivery {
+			s.waiting = append(s.waiting[:i], s.waiting[i+1:]...)
+			break
+		}
+	}
+	p.mu.Unlock()
+	select {
+	case box := <-delivery: // delivered at the same moment
+		if box != nil {
+			return box, nil
+		}
+	default:
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	p.metrics.ColdFallbacks.Inc()
+	return p.boot(ctx)
+}
+
+func (p *Pool) boot(ctx context.Context) (Sandbox, error) {
+	begin := time.Now()
+	box, err := p.maker.Boot(ctx)
+	if err != nil {
+		p.metrics.MakeFailures.WithLabelValues(image.Cold).Inc()
+		return nil, err
+	}
+	p.metrics.Made.WithLabelValues(image.Cold).Observe(time.Since(begin).Seconds())
+	return box, nil
+}
+
+// choose returns the shelf to take from: the smallest sufficient image with a
+// sandbox ready, else the smallest that is built, else none.
+func (p *Pool) choose(name string) *shelf {
+	var fallback *shelf
+	for _, candidate := range image.Larger(name) {
+		for _, s := range p.shelves {
+			if s.image.Name != candidate || !s.built {
+				continue
+			}
+			if len(s.ready) > 0 {
+				return s
+			}
+			if fallback == nil && s.failures == 0 {
+				fallback = s
+			}
+		}
+	}
+	return fallback
+}
+
+// pop returns a living sandbox, the one waiting longest.
+func (s *shelf) pop() Sandbox {
+	for len(s.ready) > 0 {
+		box := s.ready[0]
+		s.ready = s.ready[1:]
+		select {
+		case <-box.Exited():
+			go func() { _ = box.Destroy() }()
+		default:
+			return box
+		}
+	}
+	return nil
+}
+
+// State describes the shelves for health.
+func (p *Pool) State() []api.ImageHealth {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := []api.ImageHealth{}
+	for _, s := range p.shelves {
+		h := api.ImageHealth{Name: s.image.Name, Ready: len(s.ready), Target: s.target}
+		if s.err != nil {
+			h.Error = s.err.Error()
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func (p *Pool) gauge(s *shelf) {
+	p.metrics.Ready.WithLabelValues(s.image.Name).Set(float64(len(s.ready)))
+}
+
+// Close stops the makers and destroys what stands ready. It may be called twice.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.cancel(ErrClosed)
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	p.work.Wait()
+	p.mu.Lock()
+	var boxes []Sandbox
+	for _, s := range p.shelves {
+		boxes = append(boxes, s.ready...)
+		s.ready = nil
+		for _, d := range s.waiting {
+			d <- nil
+		}
+		s.waiting = nil
+	}
+	p.mu.Unlock()
+	errs := make([]error, len(boxes))
+	var group sync.WaitGroup
+	for i, box := range boxes {
+		group.Go(func() { errs[i] = box.Destroy() })
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("empty the pool: %w", err)
+	}
+	return nil
+}

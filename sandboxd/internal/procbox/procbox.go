@@ -1,0 +1,72 @@
+// Package procbox runs programs as plain processes of the host. It isolates
+// nothing; it exists for machines where gVisor cannot run and whoever starts the
+// daemon has said that he knows.
+//
+// Reads: the host's interpreter. Writes: one folder per program. Promises: the
+// same worker, outcomes and output handling as a real sandbox; wall time and
+// output limits hold, memory and CPU where there are control groups.
+package procbox
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/internal/bundle"
+	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
+	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
+	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
+)
+
+// ImageName is the image that results name.
+const ImageName = "process"
+
+// Config is what every process has in common.
+type Config struct {
+	Python       string
+	Dir          string
+	Prefix       string
+	Groups       *cgroup.Manager
+	Group        cgroup.Limits
+	KeepOutput   int
+	OutputLimit  int64
+	StartTimeout time.Duration
+}
+
+// Maker starts processes. Make it with New.
+type Maker struct {
+	cfg     Config
+	spawner *spawn.Spawner
+}
+
+// New returns a maker.
+func New(cfg Config, spawner *spawn.Spawner) *Maker { return &Maker{cfg: cfg, spawner: spawner} }
+
+// Boot starts one interpreter in an empty folder of its own.
+func (m *Maker) Boot(ctx context.Context) (*sandbox.Sandbox, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, m.cfg.StartTimeout, fmt.Errorf("not ready within %s", m.cfg.StartTimeout))
+	defer cancel()
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	id := m.cfg.Prefix + hex.EncodeToString(b[:])
+	folder := filepath.Join(m.cfg.Dir, id)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make folder: %w", err)
+	}
+	group, err := m.cfg.Groups.Create(id, m.cfg.Group)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	return sandbox.Start(ctx, m.spawner, sandbox.Config{
+		ID: id, Image: ImageName,
+		Argv: worker.Args(m.cfg.Python, ImageName, worker.Boot, nil), Env: bundle.Environment(), Dir: folder,
+		Group: group, Folder: folder,
+		Await: worker.Ready, KeepOutput: m.cfg.KeepOutput, OutputLimit: m.cfg.OutputLimit,
+	})
+}

@@ -1,0 +1,318 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/output"
+	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
+	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
+)
+
+// ErrUsed occurs when a second program is given to a sandbox.
+var ErrUsed = errors.New("sandbox was used before")
+
+// StartError occurs when a sandbox ended or fell silent before it was ready.
+type StartError struct {
+	ID     string
+	Reason string
+	// Said is what it wrote, trusted since no program had run.
+	Said string
+}
+
+func (e *StartError) Error() string {
+	return fmt.Sprintf("sandbox %s did not start: %s: %s", e.ID, e.Reason, e.Said)
+}
+
+// Config describes one sandbox to start.
+type Config struct {
+	ID    string
+	Image string
+	Warm  bool
+	// Argv and Env are the command on the host.
+	Argv, Env []string
+	// Dir is its working folder on the host, "" for the daemon's.
+	Dir string
+	// Credential and namespaces of the host process, nil for the daemon's.
+	Attr *syscall.SysProcAttr
+	// Group receives the process before it executes anything; may be nil.
+	Group *cgroup.Group
+	// RuntimeLog is where the runtime logs its own failures; "" for none.
+	RuntimeLog string
+	// Folder is removed with the sandbox; "" for none.
+	Folder string
+	// Await is the line to wait for: worker.Ready, or worker.Checkpoint.
+	Await string
+	// KeepOutput is how many bytes of each stream to keep.
+	KeepOutput int
+	// OutputLimit bounds both streams together, in bytes.
+	OutputLimit int64
+}
+
+// Sandbox is a started sandbox. Start makes it; Destroy must be called.
+type Sandbox struct {
+	cfg   Config
+	cmd   *exec.Cmd
+	stdin *os.File
+
+	stdout, stderr *output.Tail
+	opening        *opening
+	readers        sync.WaitGroup
+	streams        [2]*os.File
+
+	exited  chan struct{} // closed when the host process was reaped
+	waitErr error
+	status  int
+
+	overflow chan struct{} // closed when the output budget is exceeded
+	used     bool
+	destroy  sync.Once
+}
+
+// joinScript puts the shell into every control group named before "--" and
+// becomes the command after it: nothing of the sandbox runs outside its group.
+const joinScript = `while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"`
+
+// Start starts a sandbox and waits until it has written cfg.Await.
+func Start(ctx context.Context, sp *spawn.Spawner, cfg Config) (*Sandbox, error) {
+	s := &Sandbox{cfg: cfg, exited: make(chan struct{}), overflow: make(chan struct{})}
+	budget := output.NewBudget(cfg.OutputLimit, func() { close(s.overflow) })
+	s.stdout, s.stderr = output.NewTail(cfg.KeepOutput, budget), output.NewTail(cfg.KeepOutput, budget)
+	s.opening = newOpening(cfg.Await, s.stdout)
+	if err := s.launch(sp); err != nil {
+		return nil, errors.Join(fmt.Errorf("start sandbox %s: %w", cfg.ID, err), s.cleanUp())
+	}
+	select {
+	case <-s.opening.reached:
+		return s, nil
+	case <-s.exited:
+		s.readers.Wait()
+		return nil, s.failStart(fmt.Sprintf("it ended with status %d", s.status))
+	case <-ctx.Done():
+		return nil, s.failStart(context.Cause(ctx).Error())
+	}
+}
+
+func (s *Sandbox) failStart(reason string) error {
+	said, _, _ := s.stderr.Bytes()
+	err := &StartError{ID: s.cfg.ID, Reason: reason, Said: fmt.Sprintf("%q %s", said, s.RuntimeError())}
+	return errors.Join(err, s.Destroy())
+}
+
+func (s *Sandbox) launch(sp *spawn.Spawner) error {
+	argv := s.cfg.Argv
+	if files := s.cfg.Group.ProcsFiles(); len(files) > 0 {
+		argv = append(append(append([]string{"/bin/sh", "-c", joinScript, "sh"}, files...), "--"), argv...)
+	}
+	s.cmd = exec.Command(argv[0], argv[1:]...)
+	s.cmd.Env, s.cmd.Dir, s.cmd.SysProcAttr = s.cfg.Env, s.cfg.Dir, s.cfg.Attr
+	var theirs []*os.File
+	defer func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	theirs, s.stdin, s.cmd.Stdin = append(theirs, inR), inW, inR
+	for i, to := range []io.Writer{s.opening, s.stderr} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		theirs, s.streams[i] = append(theirs, w), r
+		if i == 0 {
+			s.cmd.Stdout = w
+		} else {
+			s.cmd.Stderr = w
+		}
+		s.readers.Add(1)
+		go func() {
+			defer s.readers.Done()
+			buf := make([]byte, 32<<10)
+			_, _ = io.CopyBuffer(onlyWriter{to}, onlyReader{r}, buf)
+		}()
+	}
+	if err := sp.Start(s.cmd); err != nil {
+		return err
+	}
+	go func() {
+		s.waitErr = s.cmd.Wait()
+		s.status = statusOf(s.cmd.ProcessState)
+		close(s.exited)
+	}()
+	return nil
+}
+
+// ID names the sandbox.
+func (s *Sandbox) ID() string { return s.cfg.ID }
+
+// Image names what it was made from.
+func (s *Sandbox) Image() string { return s.cfg.Image }
+
+// Warm says that it was restored from a checkpoint.
+func (s *Sandbox) Warm() bool { return s.cfg.Warm }
+
+// Exited is closed when the sandbox's host process has ended.
+func (s *Sandbox) Exited() <-chan struct{} { return s.exited }
+
+// RuntimeError returns what the runtime logged as its own failure, "" if
+// nothing.
+func (s *Sandbox) RuntimeError() string {
+	if s.cfg.RuntimeLog == "" {
+		return ""
+	}
+	return readRuntimeLog(s.cfg.RuntimeLog)
+}
+
+// Kill ends everything in the sandbox, at once.
+func (s *Sandbox) Kill() {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return
+	}
+	select {
+	case <-s.exited:
+	default:
+		// The runtime's process dies first; what it started has a
+		// parent-death signal. The group catches what has not.
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+	}
+	s.cfg.Group.Kill()
+}
+
+// Destroy kills the sandbox and removes its traces. It may be called twice.
+func (s *Sandbox) Destroy() error {
+	var err error
+	s.destroy.Do(func() {
+		s.Kill()
+		<-s.exited
+		err = s.cleanUp()
+	})
+	return err
+}
+
+// cleanUp closes and removes what belongs to the sandbox on the host.
+func (s *Sandbox) cleanUp() error {
+	if s.stdin != nil {
+		_ = s.stdin.Close()
+	}
+	for _, f := range s.streams {
+		if f != nil {
+			_ = f.Close() // ends a reader that a stray holder of the pipe keeps waiting
+		}
+	}
+	s.readers.Wait()
+	err := s.cfg.Group.Remove()
+	if s.cfg.Folder != "" {
+		err = errors.Join(err, os.RemoveAll(s.cfg.Folder))
+	}
+	return err
+}
+
+// send writes the program and closes stdin, so that the program reads end of
+// file. A worker that dies meanwhile makes it fail, which the exit tells anyway.
+func (s *Sandbox) send(frame []byte) {
+	_, _ = s.stdin.Write(frame)
+	_ = s.stdin.Close()
+}
+
+func statusOf(state *os.ProcessState) int {
+	if state == nil {
+		return -1
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return state.ExitCode()
+}
+
+// onlyWriter and onlyReader hide ReadFrom and WriteTo, so that the given
+// buffer is used.
+type onlyWriter struct{ io.Writer }
+type onlyReader struct{ io.Reader }
+
+// opening is stdout while the worker still speaks: it waits for one line, then
+// for RUN, and passes on everything after it.
+type opening struct {
+	await   string
+	reached chan struct{}
+	running chan struct{}
+	to      io.Writer
+
+	mu    sync.Mutex
+	buf   []byte
+	stage int // 0: before await, 1: before RUN, 2: the program
+}
+
+func newOpening(await string, to io.Writer) *opening {
+	return &opening{await: await, reached: make(chan struct{}), running: make(chan struct{}), to: to}
+}
+
+// maxOpening bounds what a worker may say before the program runs.
+const maxOpening = 64 << 10
+
+func (o *opening) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stage == 2 {
+		return o.to.Write(p)
+	}
+	n := len(p)
+	o.buf = append(o.buf, p...)
+	if o.stage == 0 {
+		if _, rest, ok := bytes.Cut(o.buf, []byte(o.await)); ok {
+			o.buf, o.stage = rest, 1
+			close(o.reached)
+		}
+	}
+	if o.stage == 1 {
+		if _, rest, ok := bytes.Cut(o.buf, []byte(worker.Run)); ok {
+			o.stage = 2
+			close(o.running)
+			_, _ = o.to.Write(rest)
+			o.buf = nil
+		}
+	}
+	if len(o.buf) > maxOpening {
+		return 0, errors.New("worker says too much before it is ready")
+	}
+	return n, nil
+}
+
+// Used is what the sandbox has consumed, by its control group or, without one,
+// by the host's account of its processes, which includes its start.
+func (s *Sandbox) usage() cgroup.Usage {
+	if s.cfg.Group != nil {
+		return s.cfg.Group.Usage()
+	}
+	select {
+	case <-s.exited:
+	default:
+		return cgroup.Usage{}
+	}
+	u := cgroup.Usage{CPU: s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()}
+	if ru, ok := s.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		u.PeakMemory = ru.Maxrss << 10
+	}
+	return u
+}
+
+// drain waits for the streams' ends; a stray holder of a pipe is not waited
+// for longer than patience.
+func (s *Sandbox) drain(patience time.Duration) {
+	for _, f := range s.streams {
+		_ = f.SetReadDeadline(time.Now().Add(patience))
+	}
+	s.readers.Wait()
+}

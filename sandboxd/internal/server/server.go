@@ -1,0 +1,207 @@
+// Package server speaks HTTP for the daemon.
+//
+//	POST /v1/run      api.Request  → api.Result
+//	POST /v1/reserve  (no body)    → a stream: one line of api.Reserved, then
+//	                                 nothing until the reservation ends
+//	GET  /healthz     api.Health, 200 while the daemon lives
+//	GET  /readyz      api.Health, 200 only if calls are taken
+//	GET  /metrics     Prometheus text
+//
+// Every other answer is an api.Failure. Promises: a client that goes away ends
+// its call or its reservation; an answer never carries the daemon's own files
+// or environment.
+package server
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/sluice-rl/sluice/sandboxd/api"
+	"github.com/sluice-rl/sluice/sandboxd/internal/admission"
+	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
+	"github.com/sluice-rl/sluice/sandboxd/internal/service"
+)
+
+// Caller runs calls.
+type Caller interface {
+	Run(ctx context.Context, req api.Request) (api.Result, error)
+	Reserve(ctx context.Context) (id string, waited time.Duration, release func(), err error)
+}
+
+// Config is what the handler needs.
+type Config struct {
+	Caller Caller
+	// Health describes the daemon; ready says whether calls are taken.
+	Health func() (h api.Health, ready bool)
+	// RetryAfter estimates when a slot may be free.
+	RetryAfter func() time.Duration
+	Metrics    *metrics.Metrics
+	// MaxBody bounds a request in bytes.
+	MaxBody int64
+	Log     *slog.Logger
+}
+
+type handler struct{ Config }
+
+// New returns the daemon's handler.
+func New(cfg Config) http.Handler {
+	h := &handler{cfg}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/run", h.run)
+	mux.HandleFunc("POST /v1/reserve", h.reserve)
+	mux.HandleFunc("GET /healthz", h.healthz)
+	mux.HandleFunc("GET /readyz", h.readyz)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics.Registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// WithToken lets only requests through that carry the token.
+func WithToken(next http.Handler, token string) http.Handler {
+	want := []byte("Bearer " + token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			fail(w, http.StatusUnauthorized, api.Failure{Code: api.CodeUnauthorized,
+				Message: "send the token of --token-file as `Authorization: Bearer …`"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *handler) run(w http.ResponseWriter, r *http.Request) {
+	var req api.Request
+	// The body is read to its end before the call begins: only then does
+	// net/http notice a client that goes away.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
+	if err == nil {
+		d := json.NewDecoder(strings.NewReader(string(body)))
+		d.DisallowUnknownFields()
+		err = d.Decode(&req)
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, api.Failure{Code: api.CodeBadRequest, Message: "request is not a JSON object of the documented shape: " + err.Error()})
+		return
+	}
+	if !h.takesCalls(w) {
+		return
+	}
+	result, err := h.Caller.Run(r.Context(), req)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(result); err != nil && r.Context().Err() == nil {
+		h.Log.Warn("result could not be sent", "sandbox", result.SandboxID, "err", err)
+	}
+}
+
+func (h *handler) reserve(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 1<<10))
+	if !h.takesCalls(w) {
+		return
+	}
+	id, waited, release, err := h.Caller.Reserve(r.Context())
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	defer release()
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	first, err := json.Marshal(api.Reserved{Reservation: id, WaitMS: float64(waited.Microseconds()) / 1000})
+	if err == nil {
+		_, err = w.Write(append(first, '\n'))
+	}
+	if err == nil {
+		err = http.NewResponseController(w).Flush()
+	}
+	if err != nil {
+		return
+	}
+	<-r.Context().Done()
+}
+
+// takesCalls answers and returns false until the daemon is ready.
+func (h *handler) takesCalls(w http.ResponseWriter) bool {
+	health, ready := h.Health()
+	if ready || health.Status == "tripped" { // the service itself tells about the breaker
+		return true
+	}
+	code := api.CodeStarting
+	if health.Status == "stopping" {
+		code = api.CodeStopping
+	}
+	h.Metrics.Refused.WithLabelValues(code).Inc()
+	fail(w, http.StatusServiceUnavailable, api.Failure{Code: code, Message: health.Reason, RetryAfterMS: 1000})
+	return false
+}
+
+// refuse turns the service's errors into answers.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		h.Metrics.Refused.WithLabelValues("client_gone").Inc()
+		return // nobody listens
+	}
+	var tripped *service.TrippedError
+	var invalid *service.InvalidError
+	f, status := api.Failure{Message: err.Error()}, http.StatusServiceUnavailable
+	switch {
+	case errors.Is(err, admission.ErrFull):
+		f.Code, status, f.RetryAfterMS = api.CodeBusy, http.StatusTooManyRequests, h.RetryAfter().Milliseconds()
+	case errors.Is(err, admission.ErrClosed), errors.Is(err, context.Canceled):
+		f.Code, f.RetryAfterMS = api.CodeStopping, 1000
+	case errors.As(err, &tripped):
+		f.Code, f.RetryAfterMS = api.CodeTripped, tripped.RetryAfter.Milliseconds()
+	case errors.As(err, &invalid):
+		f.Code, status = api.CodeBadRequest, http.StatusBadRequest
+	case errors.Is(err, service.ErrReservationBusy):
+		f.Code, status = api.CodeBadRequest, http.StatusConflict
+	case errors.Is(err, service.ErrUnknownReservation):
+		f.Code, status = api.CodeUnknownReservation, http.StatusGone
+	default:
+		h.Log.Error("call failed", "err", err)
+		f.Code, status = api.CodeStopping, http.StatusInternalServerError
+		f.RetryAfterMS = 1000
+	}
+	h.Metrics.Refused.WithLabelValues(f.Code).Inc()
+	fail(w, status, f)
+}
+
+func (h *handler) healthz(w http.ResponseWriter, _ *http.Request) {
+	health, _ := h.Health()
+	answer(w, http.StatusOK, health)
+}
+
+func (h *handler) readyz(w http.ResponseWriter, _ *http.Request) {
+	health, ready := h.Health()
+	if ready {
+		answer(w, http.StatusOK, health)
+		return
+	}
+	answer(w, http.StatusServiceUnavailable, health)
+}
+
+func fail(w http.ResponseWriter, status int, f api.Failure) {
+	if f.RetryAfterMS > 0 {
+		seconds := math.Ceil(float64(f.RetryAfterMS) / 1000)
+		w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
+	}
+	answer(w, status, f)
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // a client that is gone needs no answer
+}

@@ -1,0 +1,153 @@
+// Package state owns a daemon's state directory: one daemon at a time, and
+// nothing left of the one before.
+//
+// Reads and writes: the directory, /proc, the sandboxes' control groups.
+// Promises: two daemons with two directories never touch each other's
+// processes, groups or files.
+package state
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+)
+
+// ErrInUse occurs when another daemon holds the directory.
+var ErrInUse = errors.New("state directory is in use by another sandboxd")
+
+// Dir is a locked state directory.
+type Dir struct {
+	Path string
+	// Key is a short name unique to the path; ids and groups begin with it.
+	Key  string
+	lock *os.File
+}
+
+// Open makes and locks the directory.
+func Open(path string) (*Dir, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(abs, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("%w: %s", ErrInUse, abs)
+	}
+	sum := sha256.Sum256([]byte(abs))
+	return &Dir{Path: abs, Key: hex.EncodeToString(sum[:])[:8], lock: lock}, nil
+}
+
+// Close gives the lock up.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// GroupName is the name of the daemon's parent control group.
+func (d *Dir) GroupName() string { return "sandboxd-" + d.Key }
+
+// Prefix begins the id of every sandbox of this directory.
+func (d *Dir) Prefix() string { return "sbx-" + d.Key + "-" }
+
+// Swept counts what a predecessor left behind.
+type Swept struct{ Processes, Groups, Folders, Sockets int }
+
+// Total is the sum.
+func (s Swept) Total() int { return s.Processes + s.Groups + s.Folders + s.Sockets }
+
+// Sweep removes whatever a predecessor left: processes first, since they hold
+// the rest.
+func (d *Dir) Sweep(groups *cgroup.Manager, log *slog.Logger) (Swept, error) {
+	var s Swept
+	var err error
+	s.Groups, err = groups.Sweep()
+	s.Processes = d.killProcesses()
+	run := filepath.Join(d.Path, "run")
+	entries, readErr := os.ReadDir(run)
+	if readErr != nil && !errors.Is(readErr, os.ErrNotExist) {
+		err = errors.Join(err, readErr)
+	}
+	for _, e := range entries {
+		s.Folders++
+		err = errors.Join(err, os.RemoveAll(filepath.Join(run, e.Name())))
+	}
+	// Where the state directory's path is too long for a socket, runsc puts its
+	// control sockets here.
+	for _, dir := range []string{"/var/run", "/run", "/tmp"} {
+		sockets, _ := filepath.Glob(filepath.Join(dir, "runsc-"+d.Prefix()+"*"))
+		for _, socket := range sockets {
+			if os.Remove(socket) == nil {
+				s.Sockets++
+			}
+		}
+	}
+	if s.Total() > 0 {
+		log.Warn("swept what a predecessor left", "processes", s.Processes, "groups", s.Groups, "folders", s.Folders, "sockets", s.Sockets)
+	}
+	if err != nil {
+		return s, fmt.Errorf("sweep: %w", err)
+	}
+	return s, nil
+}
+
+// rootFlag begins the argument that every runtime process of this directory
+// carries, and nothing else does.
+func (d *Dir) rootFlag() string { return "--root=" + filepath.Join(d.Path, "run", d.Prefix()) }
+
+// killProcesses kills every runtime process of this directory, until none is
+// left.
+func (d *Dir) killProcesses() int {
+	killed := map[int]bool{}
+	for range 100 {
+		pids := d.Processes()
+		if len(pids) == 0 {
+			break
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			killed[pid] = true
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return len(killed)
+}
+
+// Processes lists the runtime processes of this directory that are alive.
+func (d *Dir) Processes() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		cmdline, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err != nil {
+			continue
+		}
+		for arg := range strings.SplitSeq(string(cmdline), "\x00") {
+			if strings.HasPrefix(arg, d.rootFlag()) {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids
+}

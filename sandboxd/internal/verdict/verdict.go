@@ -1,0 +1,146 @@
+// Package verdict decides how a call ended from what the daemon itself saw.
+//
+// Reads: the status that gVisor returned, what the daemon did, what the kernel
+// counted. It never reads anything that the program could forge, with one
+// exception that can only hurt the program: the class of the exception, taken
+// from the last traceback on stderr. It is pure.
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluice-rl/sluice/sandboxd/api"
+)
+
+// Stop is why the daemon ended a sandbox, if it did.
+type Stop string
+
+// Reasons of the daemon's own.
+const (
+	NotStopped     Stop = ""
+	StoppedTime    Stop = "time"
+	StoppedOutput  Stop = "output"
+	StoppedMemory  Stop = "memory"
+	StoppedByOwner Stop = "caller"
+)
+
+// Evidence is all that the decision rests on.
+type Evidence struct {
+	// Started says that the worker acknowledged the program.
+	Started bool
+	// Stop is the daemon's own doing, whatever else happened afterwards.
+	Stop Stop
+	// Status is the exit status of the runtime's process: the program's own,
+	// or 128+N for signal N, or 128 if the runtime failed.
+	Status int
+	// RuntimeError is what the runtime logged as its own failure.
+	RuntimeError string
+	// OOMKills counts processes of the sandbox that the kernel killed.
+	OOMKills int64
+	// Stderr is the end of the program's stderr.
+	Stderr []byte
+}
+
+// Verdict is the decision.
+type Verdict struct {
+	Outcome   api.Outcome
+	ExitCode  int
+	Exception string
+	Message   string
+}
+
+// faults are signals by which a program's own fault ends it.
+var faults = map[int]string{4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS"}
+
+// maxSignal is Linux's highest signal number.
+const maxSignal = 64
+
+// Decide names the outcome.
+func Decide(e Evidence) Verdict {
+	v := Verdict{ExitCode: -1}
+	switch {
+	case e.OOMKills > 0:
+		// First: a sandbox that thrashes at its memory limit may also run out
+		// of time, and memory is then the cause.
+		v.Outcome, v.Message = api.OutOfMemory, "the memory limit was reached"
+		return v
+	case e.Stop == StoppedMemory:
+		v.Outcome, v.Message = api.OutOfMemory, "the memory limit was reached"
+		return v
+	case e.Stop == StoppedTime:
+		v.Outcome, v.Message = api.Timeout, "the time limit was reached"
+		return v
+	case e.Stop == StoppedOutput:
+		v.Outcome, v.Message = api.OutputLimit, "the output limit was reached"
+		return v
+	case e.RuntimeError != "":
+		v.Outcome, v.Message = api.InfraError, "the sandbox failed: "+e.RuntimeError
+		return v
+	case !e.Started:
+		v.Outcome, v.Message = api.InfraError, fmt.Sprintf("the sandbox ended with status %d before it took the program", e.Status)
+		return v
+	}
+	v.ExitCode = e.Status
+	if e.Status == 0 {
+		v.Outcome = api.OK
+		return v
+	}
+	if signal := e.Status - 128; signal >= 1 && signal <= maxSignal && faults[signal] == "" {
+		v.Outcome, v.Message = api.Killed, fmt.Sprintf("signal %d ended the program", signal)
+		return v
+	}
+	v.Outcome = api.Error
+	if name := faults[e.Status-128]; name != "" {
+		v.Message = name + " ended the program"
+	}
+	if e.Status == 1 {
+		v.Exception = ExceptionClass(e.Stderr)
+	}
+	if v.Exception == "MemoryError" {
+		v.Outcome = api.OutOfMemory
+	}
+	return v
+}
+
+// ExceptionClass reads the class from the last traceback's last line: the last
+// line that is not indented and looks like "Class" or "Class: message".
+func ExceptionClass(stderr []byte) string {
+	lines := strings.Split(strings.TrimRight(string(stderr), "\n"), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		// A message may have several lines: the class stands in the first
+		// line after the frames, which are indented.
+		if !strings.HasPrefix(lines[i], "  ") {
+			continue
+		}
+		if i+1 == len(lines) {
+			return ""
+		}
+		class, _, _ := strings.Cut(lines[i+1], ":")
+		class = strings.TrimSpace(class)
+		if !isClass(class) {
+			continue
+		}
+		return class
+	}
+	return ""
+}
+
+// isClass accepts a dotted Python identifier of reasonable length.
+func isClass(s string) bool {
+	if s == "" || len(s) > 200 {
+		return false
+	}
+	for part := range strings.SplitSeq(s, ".") {
+		if part == "" {
+			return false
+		}
+		for i, r := range part {
+			letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127
+			if !letter && (i == 0 || r < '0' || r > '9') {
+				return false
+			}
+		}
+	}
+	return true
+}

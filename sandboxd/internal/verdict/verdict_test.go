@@ -1,0 +1,79 @@
+package verdict
+
+import (
+	"testing"
+
+	"github.com/sluice-rl/sluice/sandboxd/api"
+)
+
+func TestDecide(t *testing.T) {
+	const traceback = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n    1/0\n    ~^~\nZeroDivisionError: division by zero\n"
+	tests := []struct {
+		name string
+		in   Evidence
+		want Verdict
+	}{
+		{"status 0 is ok", Evidence{Started: true}, Verdict{Outcome: api.OK}},
+		{"an uncaught exception is an error with its class",
+			Evidence{Started: true, Status: 1, Stderr: []byte(traceback)},
+			Verdict{Outcome: api.Error, ExitCode: 1, Exception: "ZeroDivisionError"}},
+		{"sys.exit(3) is an error without class", Evidence{Started: true, Status: 3, Stderr: []byte(traceback)},
+			Verdict{Outcome: api.Error, ExitCode: 3}},
+		{"sys.exit(128) is the program's own", Evidence{Started: true, Status: 128}, Verdict{Outcome: api.Error, ExitCode: 128}},
+		{"128 with a runtime error is not", Evidence{Started: true, Status: 128, RuntimeError: "boom"},
+			Verdict{Outcome: api.InfraError, ExitCode: -1, Message: "the sandbox failed: boom"}},
+		{"a segfault is the program's error", Evidence{Started: true, Status: 139},
+			Verdict{Outcome: api.Error, ExitCode: 139, Message: "SIGSEGV ended the program"}},
+		{"SIGKILL not ours is killed", Evidence{Started: true, Status: 137},
+			Verdict{Outcome: api.Killed, ExitCode: 137, Message: "signal 9 ended the program"}},
+		{"status 255 is no signal", Evidence{Started: true, Status: 255}, Verdict{Outcome: api.Error, ExitCode: 255}},
+		{"our kill at the time limit is a timeout, whatever the status",
+			Evidence{Started: true, Stop: StoppedTime, Status: 137, RuntimeError: "killed"},
+			Verdict{Outcome: api.Timeout, ExitCode: -1, Message: "the time limit was reached"}},
+		{"our kill at the output limit", Evidence{Started: true, Stop: StoppedOutput, Status: 137},
+			Verdict{Outcome: api.OutputLimit, ExitCode: -1, Message: "the output limit was reached"}},
+		{"an OOM kill outranks the time limit it led to", Evidence{Started: true, Stop: StoppedTime, OOMKills: 1},
+			Verdict{Outcome: api.OutOfMemory, ExitCode: -1, Message: "the memory limit was reached"}},
+		{"an uncaught MemoryError is out of memory",
+			Evidence{Started: true, Status: 1, Stderr: []byte("Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nMemoryError\n")},
+			Verdict{Outcome: api.OutOfMemory, ExitCode: 1, Exception: "MemoryError"}},
+		{"no acknowledgement is never the program's fault", Evidence{Status: 1, Stderr: []byte(traceback)},
+			Verdict{Outcome: api.InfraError, ExitCode: -1, Message: "the sandbox ended with status 1 before it took the program"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Decide(tt.in); got != tt.want {
+				t.Errorf("got  %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestExceptionClass(t *testing.T) {
+	tests := []struct{ name, stderr, want string }{
+		{"none", "", ""},
+		{"plain text", "warning: x\n", ""},
+		{"syntax error", "  File \"<string>\", line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax\n", "SyntaxError"},
+		{"dotted", "Traceback (most recent call last):\n  File \"x\"\nnumpy.linalg.LinAlgError: Singular matrix\n", "numpy.linalg.LinAlgError"},
+		{"message of several lines", "Traceback (most recent call last):\n  File \"x\"\nValueError: one\ntwo\nthree\n", "ValueError"},
+		{"chained: the last one", "Traceback (most recent call last):\n  File \"x\"\nKeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"y\"\nTypeError: no\n", "TypeError"},
+		{"output after it", "Traceback (most recent call last):\n  File \"x\"\nKeyError: 1\nException ignored\n", "KeyError"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := ExceptionClass([]byte(tt.stderr)); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzExceptionClass(f *testing.F) {
+	f.Add([]byte("Traceback (most recent call last):\n  File \"x\"\nKeyError: 1\n"))
+	f.Add([]byte("  \n\x00:\n"))
+	f.Fuzz(func(t *testing.T, stderr []byte) {
+		if class := ExceptionClass(stderr); class != "" && !isClass(class) {
+			t.Errorf("%q is no class name", class)
+		}
+	})
+}

@@ -1,0 +1,54 @@
+// Package worker holds the Python program that runs as process 1 of a sandbox
+// and becomes the caller's program, and the few bytes it exchanges with the
+// daemon before that.
+//
+// The protocol ends before untrusted code begins: CHECKPOINT (only while an
+// image is made), READY, one frame with the program, RUN. Whatever a program
+// writes after RUN is its output and nothing else, so there is no reply that it
+// could forge.
+package worker
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+//go:embed worker.py
+var source string
+
+// Lines that the worker writes to stdout, each exactly once, in this order.
+const (
+	Checkpoint = "CHECKPOINT\n"
+	Ready      = "READY\n"
+	Run        = "RUN\n"
+)
+
+// Mode says what a worker waits for.
+type Mode string
+
+// The two modes.
+const (
+	// Boot: report READY at once.
+	Boot Mode = "boot"
+	// Clone: be checkpointed first; report READY in every restored clone.
+	Clone Mode = "checkpoint"
+)
+
+// Args is the command line of a worker. Each exercise is Python source that is
+// run before the checkpoint and once after it.
+func Args(python, image string, mode Mode, exercises []string) []string {
+	// -s keeps user packages out; -B keeps byte code from being written.
+	return append([]string{python, "-B", "-s", "-c", source, image, string(mode)}, exercises...)
+}
+
+// Frame wraps a program for the worker's stdin.
+func Frame(code string) ([]byte, error) {
+	if len(code) > math.MaxUint32 {
+		return nil, fmt.Errorf("program of %d bytes does not fit a frame", len(code))
+	}
+	frame := make([]byte, 4, 4+len(code))
+	binary.BigEndian.PutUint32(frame, uint32(len(code)))
+	return append(frame, code...), nil
+}
