@@ -16,8 +16,8 @@ var (
 
 // Shape is what packing needs to know of a trajectory.
 type Shape struct {
-	// Tokens is the length of the datum's arrays: one less than the trajectory's
-	// tokens, 0 if it has none.
+	// Tokens is the length of the datum's arrays: one less than the tokens up
+	// to the end of the last turn, 0 if there are none.
 	Tokens int
 	// LossTokens is how many of them are trained on.
 	LossTokens int
@@ -47,7 +47,7 @@ func ShapeOf(t *sluicev1.Trajectory) (Shape, error) {
 			// The very first token follows none: nothing predicts it.
 			s.LossTokens--
 		}
-		total += n + len(turn.GetGlueTokens())
+		total += n + len(glue(t, i))
 	}
 	s.Tokens = max(0, total-1)
 	if s.LossTokens == 0 {
@@ -68,9 +68,9 @@ func Of(t *sluicev1.Trajectory, advantage float64) (*sluicev1.Datum, error) {
 		mask:     make([]bool, shape.Tokens+1),
 	}
 	b.tokens = append(b.tokens, t.GetPromptTokens()...)
-	for _, turn := range t.GetTurns() {
+	for i, turn := range t.GetTurns() {
 		b.sampled(turn.GetTokens(), turn.GetLogprobs())
-		b.tokens = append(b.tokens, turn.GetGlueTokens()...)
+		b.tokens = append(b.tokens, glue(t, i)...)
 	}
 	advantages := make([]float32, shape.Tokens)
 	for i := range advantages {
@@ -90,6 +90,14 @@ func Of(t *sluicev1.Trajectory, advantage float64) (*sluicev1.Datum, error) {
 		PolicyVersionMin:  shape.MinVersion,
 		PolicyVersionMax:  shape.MaxVersion,
 	}, nil
+}
+
+// glue is what leads from turn i to the next; after the last turn it leads nowhere.
+func glue(t *sluicev1.Trajectory, i int) []uint32 {
+	if i == len(t.GetTurns())-1 {
+		return nil
+	}
+	return t.GetTurns()[i].GetGlueTokens()
 }
 
 // builder holds the arrays before the shift: value i speaks of token i.

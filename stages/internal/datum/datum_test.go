@@ -48,6 +48,17 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// The token budget struck after an observation: it led to no turn and is left out.
+func TestOfEndsWithTheLastTurn(t *testing.T) {
+	got, err := datum.Of(trajectory([]uint32{1}, turn(1, []uint32{10, 11}, 20, 21)), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]uint32{10, 11}, got.GetTargetTokens()); diff != "" {
+		t.Errorf("targets -want +got:\n%s", diff)
+	}
+}
+
 func TestOfRefuses(t *testing.T) {
 	short := turn(1, []uint32{1, 2, 3})
 	short.Logprobs = short.Logprobs[:2]
@@ -88,9 +99,12 @@ func TestOfAgainstTheTokensOneByOne(t *testing.T) {
 		for _, id := range traj.GetPromptTokens() {
 			all = append(all, one{id: id})
 		}
-		for _, turn := range traj.GetTurns() {
-			for i, id := range turn.GetTokens() {
-				all = append(all, one{id, true, turn.GetLogprobs()[i]})
+		for i, turn := range traj.GetTurns() {
+			for j, id := range turn.GetTokens() {
+				all = append(all, one{id, true, turn.GetLogprobs()[j]})
+			}
+			if i == len(traj.GetTurns())-1 {
+				break // nothing is trained on behind the last turn
 			}
 			for _, id := range turn.GetGlueTokens() {
 				all = append(all, one{id: id})
