@@ -1,0 +1,80 @@
+-- One row per run, evaluation included.
+--
+--   steps                steps handed to the trainer
+--   trajectories         sampled ones that count (all fates but duplicate and late)
+--   code_calls           of those: calls whose observation was appended; executions: runs
+--   duplicates_dropped   graded copies beside the one that holds the place
+--   late                 came when their group was closed without anybody at their place
+--   missing              places of closed groups at which nobody ever arrived
+--   trained … pending    of trajectories, by fate; they add up with ungraded to it
+--   graded_share         graded / trajectories
+--   reward_mean          sum of reward / graded
+--   correct_rate         correct / graded
+--   dead_letters         whose header names this run. Those without a readable header
+--                        belong to no run: they are in table dead_letters only
+--   first_at, last_at    first feeding and last event of any of its trajectories and steps
+CREATE OR REPLACE VIEW run_summary AS
+WITH
+    t AS
+    (
+        SELECT
+            run_id,
+            uniqExact(incarnation) AS incarnations,
+            countIf(counted) AS trajectories,
+            countIf(counted AND graded) AS n_graded,
+            sumIf(code_calls, counted) AS n_code_calls,
+            sumIf(executions, counted) AS n_executions,
+            countIf(fate = 'duplicate') AS duplicates_dropped,
+            countIf(fate = 'late') AS late,
+            countIf(fate = 'trained') AS trained,
+            countIf(fate = 'zero_advantage') AS zero_advantage,
+            countIf(fate = 'degenerate') AS degenerate,
+            countIf(fate = 'ungraded') AS ungraded,
+            countIf(fate = 'short_group') AS short_group,
+            countIf(fate = 'stale') AS stale,
+            countIf(fate = 'too_long') AS too_long,
+            countIf(fate = 'no_policy_tokens') AS no_policy_tokens,
+            countIf(fate = 'evaluated') AS evaluated,
+            countIf(fate = 'pending') AS pending,
+            sumIf(reward, counted AND graded) AS reward_sum,
+            countIf(counted AND graded AND correct) AS n_correct,
+            min(coalesce(fed_at, event_time)) AS first_at,
+            max(event_time) AS last_at
+        FROM trajectory_fates
+        GROUP BY run_id
+    ),
+    s AS (SELECT run_id, uniqExact(incarnation, step) AS steps, max(event_time) AS last_at FROM step_batches FINAL GROUP BY run_id),
+    m AS (SELECT run_id, countIf(fate = 'missing') AS missing FROM group_fates FINAL GROUP BY run_id),
+    d AS (SELECT run_id, count() AS dead_letters FROM dead_letters FINAL GROUP BY run_id)
+SELECT
+    t.run_id AS run_id,
+    t.incarnations AS incarnations,
+    s.steps AS steps,
+    t.trajectories AS trajectories,
+    t.n_graded AS graded,
+    t.n_code_calls AS code_calls,
+    t.n_executions AS executions,
+    t.duplicates_dropped AS duplicates_dropped,
+    t.late AS late,
+    m.missing AS missing,
+    t.trained AS trained,
+    t.zero_advantage AS zero_advantage,
+    t.degenerate AS degenerate,
+    t.ungraded AS ungraded,
+    t.short_group AS short_group,
+    t.stale AS stale,
+    t.too_long AS too_long,
+    t.no_policy_tokens AS no_policy_tokens,
+    t.evaluated AS evaluated,
+    t.pending AS pending,
+    if(t.trajectories = 0, NULL, t.n_graded / t.trajectories) AS graded_share,
+    if(t.n_graded = 0, NULL, t.reward_sum / t.n_graded) AS reward_mean,
+    if(t.n_graded = 0, NULL, t.n_correct / t.n_graded) AS correct_rate,
+    d.dead_letters AS dead_letters,
+    t.first_at AS first_at,
+    greatest(t.last_at, s.last_at) AS last_at
+FROM t
+LEFT JOIN s ON s.run_id = t.run_id
+LEFT JOIN m ON m.run_id = t.run_id
+LEFT JOIN d ON d.run_id = t.run_id
+SETTINGS join_use_nulls = 0;
