@@ -104,8 +104,13 @@ func (r *Rollout) GiveUp(detail string, now time.Time) {
 	r.end(sluicev1.EndReason_END_REASON_INFRA_ERROR, r.turn().GetText(), detail)
 }
 
-// fault ends the trajectory, ungraded, because what the policy's server sent cannot be
-// trained on.
+// Fault ends the trajectory, ungraded, because of what the policy's server does with it.
+func (r *Rollout) Fault(detail string, now time.Time) {
+	r.now = now
+	r.fault("%s", detail)
+}
+
+// fault ends the trajectory because what the policy's server sent cannot be trained on.
 func (r *Rollout) fault(format string, args ...any) {
 	at := len(r.t.GetTurns())
 	if r.open || r.observing {
