@@ -38,8 +38,8 @@ type pastCall struct {
 	kind        observed
 	// number is the observation's last line where kind is observedNumber.
 	number string
-	// ending is how the program's last line was written.
-	ending string
+	// program is what was run.
+	program string
 }
 
 func (s *situation) last() *pastCall {
@@ -63,7 +63,7 @@ func (s *situation) errors() int {
 // read understands a prompt. Tokens outside the vocabulary are an error.
 func (p *Policy) read(prompt []uint32) (situation, error) {
 	var s situation
-	var program string
+	var turn string
 	starts := indices(prompt, p.start)
 	if len(starts) == 0 {
 		text, err := p.tok.Text(prompt)
@@ -96,11 +96,11 @@ func (p *Policy) read(prompt []uint32) (situation, error) {
 		case role == "system":
 			s.tool = strings.Contains(content, "<tools>")
 		case role == "user" && strings.HasPrefix(content, "<tool_response>\n"):
-			s.calls = append(s.calls, observe(content, program))
+			s.calls = append(s.calls, observe(content, turn))
 		case role == "user":
 			s.question, s.calls = content, nil
 		case role == "assistant":
-			program = content
+			turn = content
 		}
 	}
 	if _, err := p.tok.Decode(s.given); err != nil {
@@ -138,10 +138,10 @@ func (p *Policy) makeHeads() []head {
 	}
 }
 
-func observe(content, program string) pastCall {
+func observe(content, turn string) pastCall {
 	text := strings.TrimPrefix(content, "<tool_response>\n")
 	text, _, _ = strings.Cut(text, "\n</tool_response>")
-	c := pastCall{observation: text, ending: endingOf(program)}
+	c := pastCall{observation: text, program: programIn(turn)}
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
 	switch {
@@ -169,12 +169,10 @@ func numberOf(s string) *big.Rat {
 	return v
 }
 
-// endingOf is the last line of the program in an assistant's turn.
-func endingOf(turn string) string {
-	code, _, _ := strings.Cut(turn, "\n</parameter>")
-	if i := strings.LastIndexByte(code, '\n'); i >= 0 {
-		return code[i+1:]
-	}
+// programIn is the program that an assistant's turn called for.
+func programIn(turn string) string {
+	_, code, _ := strings.Cut(turn, "<parameter=code>\n")
+	code, _, _ = strings.Cut(code, "\n</parameter>")
 	return code
 }
 

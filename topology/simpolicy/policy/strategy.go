@@ -26,7 +26,7 @@ func (w *walk) turn(s *situation) {
 	case last.kind == observedNumber:
 		w.afterResult(s, last)
 	case last.kind == observedSilence:
-		w.afterSilence(s, last)
+		w.afterSilence(s)
 	default:
 		w.afterError(s, last)
 	}
@@ -94,23 +94,36 @@ const (
 
 // call writes a program. How it ends decides whether it works.
 func (w *walk) call(s *situation, quality Site) {
-	w.program(s)
+	slip := firstSlip
+	if quality == MendedCode {
+		slip = mendedSlip
+	}
+	n := len(s.solution.Lines) - 1
+	w.say(callHead)
+	for _, line := range s.solution.Lines[:n] {
+		w.say(line + "\n")
+	}
+	// A slip of the pen in the name that the last line assigns: NameError.
+	last := s.solution.Lines[n]
+	w.pick([]option{
+		{text: last + "\n", weight: 1 - slip},
+		{text: "stp" + strings.TrimPrefix(last, "step") + "\n", weight: slip},
+	})
 	w.choose(quality, endings(s.solution.Last))
 	w.closeCall()
 }
 
-// sameCall writes the last program again, mistakes included.
-func (w *walk) sameCall(s *situation, ending string) {
-	w.program(s)
-	w.say(ending + "\n")
-	w.closeCall()
-}
+// Slips are no choice: their odds are fixed, so that even a policy that has learnt
+// everything has errors to mend.
+const (
+	firstSlip  = 0.25
+	mendedSlip = 0.05
+)
 
-func (w *walk) program(s *situation) {
-	w.say(callHead)
-	for _, line := range s.solution.Lines {
-		w.say(line + "\n")
-	}
+// sameCall writes the last program again, mistakes included.
+func (w *walk) sameCall(c *pastCall) {
+	w.say(callHead + c.program + "\n")
+	w.closeCall()
 }
 
 // endings are in the order of the sites FirstCode and MendedCode.
@@ -144,7 +157,7 @@ func (w *walk) afterResult(s *situation, c *pastCall) {
 	case 2:
 		w.inTheHead(s, HeadForm)
 	case 3:
-		w.sameCall(s, c.ending)
+		w.sameCall(c)
 	}
 }
 
@@ -165,11 +178,11 @@ func (w *walk) afterError(s *situation, c *pastCall) {
 	case 1:
 		w.inTheHead(s, HeadForm)
 	case 3:
-		w.sameCall(s, c.ending)
+		w.sameCall(c)
 	}
 }
 
-func (w *walk) afterSilence(s *situation, c *pastCall) {
+func (w *walk) afterSilence(s *situation) {
 	switch w.choose(AfterSilence, []option{
 		{text: "Nothing was printed. I will print the result."},
 		{text: "I will answer without the program."},
@@ -197,11 +210,11 @@ func errorName(observation string) string {
 
 // skill is the chance of getting a sum of so many steps right in the head.
 func skill(steps int) float64 {
-	odds := []float64{1: 0.60, 2: 0.35, 3: 0.22, 4: 0.14, 5: 0.09}
+	odds := []float64{1: 0.50, 2: 0.28, 3: 0.16, 4: 0.10, 5: 0.06}
 	if steps < len(odds) {
 		return odds[steps]
 	}
-	return 0.05
+	return 0.04
 }
 
 // sums are the answers that may come out of the head: the right one, a step too few,

@@ -23,7 +23,7 @@ type Config struct {
 }
 
 // Defaults make a run of 20 steps of 32 samples learn clearly.
-func Defaults() Config { return Config{LearningRate: 0.12, Epochs: 4, Temperature: 1} }
+func Defaults() Config { return Config{LearningRate: 0.06, Epochs: 4, Temperature: 1} }
 
 // Validate names the field that makes no sense.
 func (c Config) Validate() error {
