@@ -68,6 +68,12 @@ type part struct {
 	Error string `json:"error,omitempty"`
 }
 
+// IsReady says what /readyz would.
+func (h *Health) IsReady() bool {
+	ok, _ := h.report(false)
+	return ok
+}
+
 func (h *Health) report(live bool) (ok bool, parts []part) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
