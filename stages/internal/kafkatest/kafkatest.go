@@ -1,0 +1,150 @@
+// Package kafkatest gives tests of stages a broker in virtual time: kfake on a network
+// of its own within a testing/synctest bubble, with the topology's topics.
+package kafkatest
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology"
+)
+
+// namespace shows that nothing forgets the prefix.
+const namespace = "t."
+
+// World is a broker, and what a test needs to talk to it.
+type World struct {
+	T        *testing.T
+	Topology topology.Topology
+	// Log goes to the test's output.
+	Log *slog.Logger
+
+	net    *kfake.VirtualNetwork
+	reader *kgo.Client
+	seen   map[string][]proto.Message
+}
+
+// Run runs f in a bubble of virtual time.
+func Run(t *testing.T, f func(w *World)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		top, err := topology.Default()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &World{T: t, Topology: top, net: &kfake.VirtualNetwork{}, seen: map[string][]proto.Message{},
+			Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))}
+		opts := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(w.net.Listen),
+			kfake.BrokerConfigs(map[string]string{
+				"share.record.lock.sweep.interval.ms": "500",
+				"message.max.bytes":                   fmt.Sprint(top.MaxMessageBytes),
+			})}
+		for name, tp := range top.Topics {
+			opts = append(opts, kfake.SeedTopics(tp.Partitions, namespace+name))
+		}
+		broker, err := kfake.NewCluster(opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer broker.Close()
+		w.startReader()
+		defer w.reader.Close()
+		f(w)
+	})
+}
+
+// Cluster is how a stage reaches the broker.
+func (w *World) Cluster() runner.ClusterConfig {
+	return runner.ClusterConfig{
+		Brokers: []string{"127.0.0.1:9092"}, Namespace: namespace, Topology: w.Topology,
+		Dialer: w.net.DialContext, Log: w.Log,
+	}
+}
+
+// Env is what stage.Main would give to the stage of that name.
+func (w *World) Env(name string) *stage.Env {
+	registry := prometheus.NewRegistry()
+	health := &stage.Health{}
+	cluster := w.Cluster()
+	cluster.Metrics = registry
+	cluster.Ready = health.Ready
+	return &stage.Env{
+		Log: w.Log.With("stage", name), Metrics: registry, Kafka: cluster,
+		Topology: w.Topology, Stage: w.Topology.Stages[name], Health: health,
+	}
+}
+
+// Put writes messages as a stage would.
+func (w *World) Put(outputs ...runner.Output) {
+	w.T.Helper()
+	p, err := runner.NewProducer(w.T.Context(), w.Cluster(), "test")
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Produce(w.T.Context(), outputs...); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func (w *World) startReader() {
+	c := w.Cluster()
+	c.Log = nil
+	var topics []string
+	for name := range w.Topology.Topics {
+		topics = append(topics, topology.Name(namespace, name))
+	}
+	cl, err := runner.NewClient(c, "test", "reader", kgo.ConsumeTopics(topics...),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.reader = cl
+}
+
+// Await waits, for at most ten virtual minutes, until a topic has n messages, and
+// returns all that it has, in order within each partition.
+func (w *World) Await(topic string, n int) []proto.Message {
+	w.T.Helper()
+	deadline := time.Now().Add(10 * time.Minute)
+	for len(w.seen[topic]) < n {
+		if time.Now().After(deadline) {
+			w.T.Fatalf("topic %s has %d messages after 10 minutes, want %d", topic, len(w.seen[topic]), n)
+		}
+		w.poll()
+	}
+	return w.seen[topic]
+}
+
+// Settle waits for a virtual minute, so that whatever is going to be written is, and
+// returns what a topic then has.
+func (w *World) Settle(topic string) []proto.Message {
+	w.T.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		w.poll()
+	}
+	return w.seen[topic]
+}
+
+func (w *World) poll() {
+	ctx, cancel := contextFor(w.T, time.Second)
+	defer cancel()
+	fetches := w.reader.PollFetches(ctx)
+	for it := fetches.RecordIter(); !it.Done(); {
+		m, err := runner.Decode(w.Cluster(), it.Next())
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.seen[m.Topic] = append(w.seen[m.Topic], m.Body)
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+)
+
+// metrics are the sampler's own; the runner counts records.
+type metrics struct {
+	tokens        prometheus.Counter
+	sampleSeconds prometheus.Histogram
+	ended         *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		tokens: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_sampled_tokens_total", Help: "Tokens that the policy sampled.",
+		}),
+		sampleSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "sluice_sample_seconds", Help: "Time of one request for completions, waiting for an absent server included.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 20),
+		}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sluice_trajectories_ended_total", Help: "Trajectories that the sampler ended, by reason.",
+		}, []string{"reason"}),
+	}
+	if r != nil {
+		r.MustRegister(m.tokens, m.sampleSeconds, m.ended)
+	}
+	return m
+}
+
+// reason is an end reason as metrics and SQL spell it.
+func reason(t *sluicev1.Trajectory) string {
+	return strings.ToLower(strings.TrimPrefix(t.GetEndReason().String(), "END_REASON_"))
+}
