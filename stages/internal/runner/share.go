@@ -56,6 +56,12 @@ func RunShare(ctx context.Context, cfg ShareConfig, newHandler func(slot int) Ha
 	if err != nil {
 		return err
 	}
+	for _, t := range stage.Reads {
+		if n := cfg.Cluster.Topology.Topics[t].Partitions; n > 1 && int(n) > cfg.Slots {
+			cfg.Cluster.log().Warn("fewer slots than partitions: a slow record holds up the others of its partition",
+				"topic", t, "partitions", n, "slots", cfg.Slots)
+		}
+	}
 	producer, _, err := cfg.Cluster.dial(cfg.Stage, "share producer")
 	if err != nil {
 		return err
