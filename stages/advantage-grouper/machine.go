@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,9 +35,8 @@ type machine struct {
 	// copies are known.
 	groups  map[identity.Group]*group.Group
 	horizon *horizon.Horizon
-	// forget are keys that a restored machine found behind its horizon; they are
-	// deleted with the next effects.
-	forget []string
+	// forget are keys behind the horizon; they are deleted with the next effects.
+	forget map[string]bool
 
 	// timed is set by the first Tick, when the partition is caught up: before it no
 	// deadline runs.
@@ -54,14 +54,17 @@ type timer struct {
 func newMachine(cfg config, log *slog.Logger, m *metrics) *machine {
 	return &machine{
 		cfg: cfg, log: log, metrics: m,
-		groups: map[identity.Group]*group.Group{}, horizon: horizon.New(cfg.stepsKept),
+		groups: map[identity.Group]*group.Group{}, horizon: horizon.New(cfg.stepsKept), forget: map[string]bool{},
 	}
 }
 
 // Restore implements runner.Machine.
 func (m *machine) Restore(key string, value []byte) error {
 	if value == nil {
-		return nil
+		place, err := parseKey(key)
+		delete(m.groups, place)
+		delete(m.forget, key)
+		return err
 	}
 	g, err := group.Load(value)
 	if err != nil {
@@ -78,8 +81,8 @@ func (m *machine) Restore(key string, value []byte) error {
 
 // drop notes keys to be deleted and lets go of their groups.
 func (m *machine) drop(keys []string) {
-	m.forget = append(m.forget, keys...)
 	for _, key := range keys {
+		m.forget[key] = true
 		if place, err := parseKey(key); err == nil {
 			delete(m.groups, place)
 		}
@@ -207,10 +210,10 @@ func (m *machine) close(e *runner.Effects, g *group.Group, now time.Time) error 
 
 // sweep adds the deletion of what is behind the horizon.
 func (m *machine) sweep(e *runner.Effects) {
-	for _, key := range m.forget {
+	for _, key := range slices.Sorted(maps.Keys(m.forget)) {
 		e.State = append(e.State, runner.StateChange{Key: key})
 	}
-	m.forget = nil
+	clear(m.forget)
 }
 
 // Tick implements runner.Machine. The first one starts the time of the groups that are

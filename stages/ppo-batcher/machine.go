@@ -2,6 +2,8 @@ package main
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-rl/sluice/schemas/identity"
@@ -34,8 +36,8 @@ type machine struct {
 	// done are the batched steps within the horizon, by which late records are known.
 	done    map[step.ID]bool
 	horizon *horizon.Horizon
-	// forget are keys that a restored machine found behind its horizon.
-	forget []string
+	// forget are keys behind the horizon; they are deleted with the next effects.
+	forget map[string]bool
 	// versions is the trainer's policy version per run, as last broadcast.
 	versions map[string]uint32
 }
@@ -50,14 +52,18 @@ func newMachine(cfg config, log *slog.Logger, m *metrics) *machine {
 	return &machine{
 		cfg: cfg, log: log, metrics: m,
 		open: map[step.ID]*openStep{}, done: map[step.ID]bool{},
-		horizon: horizon.New(cfg.stepsKept), versions: map[string]uint32{},
+		horizon: horizon.New(cfg.stepsKept), forget: map[string]bool{}, versions: map[string]uint32{},
 	}
 }
 
 // Restore implements runner.Machine.
 func (m *machine) Restore(key string, value []byte) error {
 	if value == nil {
-		return nil
+		id, err := parseKey(key)
+		delete(m.open, id)
+		delete(m.done, id)
+		delete(m.forget, key)
+		return err
 	}
 	id, e, err := decode(key, value)
 	if err != nil {
@@ -78,8 +84,8 @@ func (m *machine) Restore(key string, value []byte) error {
 
 // drop notes keys to be deleted and lets go of their steps.
 func (m *machine) drop(keys []string) {
-	m.forget = append(m.forget, keys...)
 	for _, key := range keys {
+		m.forget[key] = true
 		if id, err := parseKey(key); err == nil {
 			delete(m.done, id)
 		}
@@ -175,7 +181,7 @@ func (m *machine) close(e *runner.Effects, s *openStep, now time.Time) error {
 	delete(m.open, id)
 	key := id.String()
 	if !m.horizon.Keep(runOf(id), id.Step, key) {
-		m.forget = append(m.forget, key)
+		m.forget[key] = true
 		return nil
 	}
 	m.done[id] = true
@@ -196,10 +202,10 @@ func (m *machine) report(b *sluicev1.StepBatch) {
 
 // sweep adds the deletion of what is behind the horizon.
 func (m *machine) sweep(e *runner.Effects) {
-	for _, key := range m.forget {
+	for _, key := range slices.Sorted(maps.Keys(m.forget)) {
 		e.State = append(e.State, runner.StateChange{Key: key})
 	}
-	m.forget = nil
+	clear(m.forget)
 }
 
 // Broadcast implements runner.Broadcasts: the latest policy update of a run says where

@@ -2,7 +2,6 @@ package machinetest
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +25,8 @@ type Partition struct {
 	machine    runner.Machine
 	logs       map[string][]runner.Message
 	committed  map[string]int64
-	changelog  map[string][]byte
+	changelog  []runner.StateChange
+	restarts   int
 	broadcasts []runner.Message
 	caughtUp   bool
 }
@@ -35,7 +35,7 @@ type Partition struct {
 func New(now time.Time, make func() runner.Machine) (*Partition, error) {
 	p := &Partition{
 		Now: now, make: make,
-		logs: map[string][]runner.Message{}, committed: map[string]int64{}, changelog: map[string][]byte{},
+		logs: map[string][]runner.Message{}, committed: map[string]int64{},
 	}
 	return p, p.Restart()
 }
@@ -123,21 +123,36 @@ func (p *Partition) commit(e runner.Effects) error {
 		}
 		p.Outputs = append(p.Outputs, runner.Output{Topic: o.Topic, Body: proto.Clone(o.Body), RoundRobin: o.RoundRobin})
 	}
-	for _, s := range e.State {
-		if s.Value == nil {
-			delete(p.changelog, s.Key)
-			continue
-		}
-		p.changelog[s.Key] = slices.Clone(s.Value)
+	for _, c := range e.State {
+		p.changelog = append(p.changelog, runner.StateChange{Key: c.Key, Value: slices.Clone(c.Value)})
 	}
 	return nil
 }
 
-// Restart throws the machine away and restores a new one from what is committed.
+// compact leaves the last entry of each key, as the brokers do at a time of their own.
+func (p *Partition) compact() {
+	last := map[string]int{}
+	for i, c := range p.changelog {
+		last[c.Key] = i
+	}
+	var kept []runner.StateChange
+	for i, c := range p.changelog {
+		if last[c.Key] == i && c.Value != nil {
+			kept = append(kept, c)
+		}
+	}
+	p.changelog = kept
+}
+
+// Restart throws the machine away and restores a new one from what is committed. Before
+// every second restart the changelog is compacted.
 func (p *Partition) Restart() error {
 	p.machine, p.caughtUp = p.make(), false
-	for _, key := range slices.Sorted(maps.Keys(p.changelog)) {
-		if err := p.machine.Restore(key, p.changelog[key]); err != nil {
+	if p.restarts++; p.restarts%2 == 0 {
+		p.compact()
+	}
+	for _, c := range p.changelog {
+		if err := p.machine.Restore(c.Key, c.Value); err != nil {
 			return err
 		}
 	}
@@ -157,10 +172,12 @@ func (p *Partition) Restart() error {
 	return nil
 }
 
-// State returns the number of changelog entries and the bytes of their keys and values.
+// State returns the number of changelog entries once it is compacted, and the bytes of
+// their keys and values.
 func (p *Partition) State() (entries, bytes int) {
-	for key, value := range p.changelog {
-		bytes += len(key) + len(value)
+	p.compact()
+	for _, c := range p.changelog {
+		bytes += len(c.Key) + len(c.Value)
 	}
 	return len(p.changelog), bytes
 }
