@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/sluice-rl/sluice/schemas/identity"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/horizon"
+	"github.com/sluice-rl/sluice/stages/internal/reward"
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+)
+
+const topicScored = "scored"
+
+// machine remembers which trajectories of one partition of questions have been scored.
+// Its state is one entry per trajectory: its id.
+type machine struct {
+	// results finds what was prepared for a record.
+	results func(runner.Message) []reward.Result
+	log     *slog.Logger
+	metrics *metrics
+
+	taken   map[string]bool
+	horizon *horizon.Horizon
+	// forget are keys behind the horizon; they are deleted with the next effects.
+	forget map[string]bool
+}
+
+func newMachine(results func(runner.Message) []reward.Result, stepsKept uint64, log *slog.Logger, m *metrics) *machine {
+	return &machine{
+		results: results, log: log, metrics: m,
+		taken: map[string]bool{}, horizon: horizon.New(stepsKept), forget: map[string]bool{},
+	}
+}
+
+// Restore implements runner.Machine.
+func (m *machine) Restore(key string, value []byte) error {
+	if value == nil {
+		delete(m.taken, key)
+		delete(m.forget, key)
+		return nil
+	}
+	place, err := parseKey(key)
+	if err != nil {
+		return err
+	}
+	m.take(place, key)
+	return nil
+}
+
+// parseKey reads a trajectory id back into its place.
+func parseKey(key string) (identity.Place, error) {
+	at, _, ok := strings.Cut(key, "~")
+	place, err := identity.ParsePlace(at)
+	if !ok || err != nil {
+		return identity.Place{}, fmt.Errorf("unreadable state of reward-scorer: key %.150q, want run.incarnation/step/slot/sample~copy", key)
+	}
+	return place, nil
+}
+
+// take notes an id. One that lies behind the horizon is not remembered; take says
+// whether it is.
+func (m *machine) take(at identity.Place, id string) bool {
+	run := horizon.Run{ID: at.RunID, Incarnation: at.Incarnation}
+	for _, key := range m.horizon.See(run, at.Step) {
+		delete(m.taken, key)
+		m.forget[key] = true
+	}
+	if !m.horizon.Keep(run, at.Step, id) {
+		m.forget[id] = true
+		return false
+	}
+	m.taken[id] = true
+	return true
+}
+
+// Refetch implements runner.Machine: the state says it all.
+func (m *machine) Refetch() map[string]int64 { return nil }
+
+// Replay implements runner.Machine.
+func (m *machine) Replay(runner.Message) error { return nil }
+
+// Step implements runner.Machine.
+func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error) {
+	var e runner.Effects
+	t, ok := msg.Body.(*sluicev1.Trajectory)
+	if !ok {
+		return e, nil
+	}
+	id := identity.TrajectoryID(t)
+	if m.taken[id] {
+		m.metrics.duplicates.Inc()
+		m.log.Info("trajectory scored before: dropped", "trajectory", id)
+		return e, nil
+	}
+	results := m.results(msg)
+	if results == nil && ungraded(t) == "" {
+		return e, fmt.Errorf("trajectory %s has not been prepared", id)
+	}
+	s := scoredOf(t, results)
+	s.ScoredAt = timestamppb.New(now)
+	m.metrics.count(s)
+	e.Outputs = append(e.Outputs, runner.Output{Topic: topicScored, Body: s})
+	if m.take(identity.PlaceOf(t), id) {
+		e.State = append(e.State, runner.StateChange{Key: id, Value: []byte{1}})
+	}
+	m.sweep(&e)
+	return e, nil
+}
+
+// sweep adds the deletion of what is behind the horizon.
+func (m *machine) sweep(e *runner.Effects) {
+	for _, key := range slices.Sorted(maps.Keys(m.forget)) {
+		e.State = append(e.State, runner.StateChange{Key: key})
+	}
+	clear(m.forget)
+}
+
+// Tick implements runner.Machine: nothing here waits for time.
+func (m *machine) Tick(time.Time) (runner.Effects, error) {
+	var e runner.Effects
+	m.sweep(&e)
+	return e, nil
+}
+
+// Deadline implements runner.Machine.
+func (m *machine) Deadline() (time.Time, bool) { return time.Time{}, false }

@@ -1,0 +1,10 @@
+// Command reward-scorer gives finished trajectories their rewards.
+package main
+
+import (
+	"os"
+
+	"github.com/sluice-rl/sluice/stages/internal/stage"
+)
+
+func main() { os.Exit(stage.Main(spec())) }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/reward"
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+)
+
+// scorer computes rewards before a batch's transaction begins, on all processors, and
+// keeps them until the next batch.
+type scorer struct {
+	set *reward.Set
+
+	mu      sync.Mutex
+	results map[place][]reward.Result
+}
+
+// place is where a record lies in trajectories.
+type place struct {
+	partition int32
+	offset    int64
+}
+
+func placeOf(m runner.Message) place { return place{m.Partition, m.Offset} }
+
+// prepare scores a batch. What was prepared before is forgotten, so that memory is
+// bounded by one batch.
+func (s *scorer) prepare(ctx context.Context, ms []runner.Message) error {
+	var gradable []runner.Message
+	for _, m := range ms {
+		if t, ok := m.Body.(*sluicev1.Trajectory); ok && ungraded(t) == "" {
+			gradable = append(gradable, m)
+		}
+	}
+	results := make([][]reward.Result, len(gradable))
+	workers := min(runtime.GOMAXPROCS(0), len(gradable))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for w := range workers {
+		from, to := w*len(gradable)/workers, (w+1)*len(gradable)/workers
+		group.Go(func() error {
+			copy(results[from:to], s.score(groupCtx, gradable[from:to]))
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		// A verifier that was cut short must not leave its trajectories ungraded.
+		return err
+	}
+	kept := make(map[place][]reward.Result, len(gradable))
+	for i, m := range gradable {
+		kept[placeOf(m)] = results[i]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.results = kept
+	return nil
+}
+
+// score never panics: where a reward does, its trajectories are scored one by one, so
+// that only the one that cannot be scored stays ungraded.
+func (s *scorer) score(ctx context.Context, ms []runner.Message) (results [][]reward.Result) {
+	in := make([]reward.Input, len(ms))
+	for i, m := range ms {
+		in[i] = inputOf(m.Body.(*sluicev1.Trajectory))
+	}
+	results, err := s.attempt(ctx, in)
+	if err == nil {
+		return results
+	}
+	for i := range in {
+		one, err := s.attempt(ctx, in[i:i+1])
+		if err != nil {
+			one = [][]reward.Result{s.failed(err)}
+		}
+		results = append(results, one[0])
+	}
+	return results
+}
+
+func (s *scorer) attempt(ctx context.Context, in []reward.Input) (results [][]reward.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			results, err = nil, fmt.Errorf("the reward panicked: %v", p)
+		}
+	}()
+	return s.set.ScoreAll(ctx, in), nil
+}
+
+// failed is what every scorer has to say of a trajectory that none could look at.
+func (s *scorer) failed(err error) []reward.Result {
+	var all []reward.Result
+	for _, sc := range s.set.Scorers() {
+		all = append(all, reward.Result{Output: reward.Output{Scorer: sc.Name, Version: sc.Version}, Err: err})
+	}
+	return all
+}
+
+// of returns what was prepared for a record; nil if it was not.
+func (s *scorer) of(m runner.Message) []reward.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.results[placeOf(m)]
+}
