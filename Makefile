@@ -35,7 +35,7 @@ tools: $(STAMPS)/apt $(STAMPS)/runsc-$(RUNSC_VERSION) $(STAMPS)/libchdb-$(CHDB_V
 
 .PHONY: build
 build: ## Build all binaries into bin/
-	@CGO_ENABLED=0 go build -trimpath -o bin/ $(addprefix ./,$(MAINS))
+	@CGO_ENABLED=0 go build -o bin/ $(addprefix ./,$(MAINS))
 
 ##@ Develop
 

@@ -131,7 +131,9 @@ func (l Letter) Row() []string {
 }
 
 // Head names the columns of Row.
-func Head() []string { return []string{"id", "failed at", "stage", "source", "class", "place", "error"} }
+func Head() []string {
+	return []string{"id", "failed at", "stage", "source", "class", "place", "error"}
+}
 
 func place(o *sluicev1.Origin) string {
 	if o.GetGroup() == nil {

@@ -69,6 +69,10 @@ func (s *Supervisor) Start(spec Spec) *Child {
 	}
 	s.mu.Lock()
 	s.children = append(s.children, c)
+	if s.stopping {
+		c.stopping = true
+		close(c.stopOnce)
+	}
 	s.mu.Unlock()
 	go c.keep()
 	return c
@@ -82,7 +86,10 @@ func (c *Child) WaitReady(ctx context.Context) (map[string]string, error) {
 		select {
 		case <-c.ready:
 		default:
-			return nil, c.Err()
+			if err := c.Err(); err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("%s was stopped before it was ready", c.spec.Name)
 		}
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%s is not ready: %w\n%s", c.spec.Name, context.Cause(ctx), c.tail())

@@ -159,7 +159,7 @@ func TestChildrenStopInOrder(t *testing.T) {
 	s, _ := newSupervisor(t)
 	order := filepath.Join(t.TempDir(), "order")
 	script := func(name string) string {
-		return sayReady + `trap 'echo ` + name + ` >> ` + order + `; exit 0' TERM; while :; do sleep 0.02; done`
+		return `trap 'echo ` + name + ` >> ` + order + `; exit 0' TERM; ` + sayReady + `while :; do sleep 0.02; done`
 	}
 	for _, name := range []string{"broker", "sampler", "prompt-feeder"} {
 		waitReady(t, s.Start(shell(t, name, script(name))))
@@ -203,6 +203,19 @@ func TestStoppingTwiceAndDuringAPause(t *testing.T) {
 	case <-c.Finished():
 	default:
 		t.Error("Stop returned before the child had finished")
+	}
+}
+
+func TestNothingIsStartedOnceAllWasStopped(t *testing.T) {
+	s, _ := newSupervisor(t)
+	s.StopAll()
+	c := s.Start(shell(t, "late", sayReady+"exec sleep 600"))
+	<-c.Finished()
+	if pid := c.PID(); pid != 0 {
+		t.Errorf("process %d runs, want none", pid)
+	}
+	if _, err := c.WaitReady(t.Context()); err == nil {
+		t.Error("WaitReady of a child that never ran: no error")
 	}
 }
 

@@ -57,6 +57,8 @@ type Supervisor struct {
 
 	mu       sync.Mutex
 	children []*Child
+	// stopping: what is started from now on ends at once.
+	stopping bool
 	// ours are the processes that somebody waits for already.
 	ours map[int]bool
 	// deaths counts processes of ours that ended.
@@ -143,6 +145,7 @@ func (s *Supervisor) tell(format string, args ...any) {
 // StopAll stops the children named in each tier at once, tier after tier, then those
 // that no tier names.
 func (s *Supervisor) StopAll(tiers ...[]string) {
+	s.noMore()
 	for _, names := range tiers {
 		s.stopEach(func(c *Child) bool {
 			for _, name := range names {
@@ -155,6 +158,12 @@ func (s *Supervisor) StopAll(tiers ...[]string) {
 	}
 	s.stopEach(func(*Child) bool { return true })
 	endOrphans()
+}
+
+func (s *Supervisor) noMore() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
 }
 
 func (s *Supervisor) stopEach(which func(*Child) bool) {
@@ -170,6 +179,7 @@ func (s *Supervisor) stopEach(which func(*Child) bool) {
 // KillAll ends every child at once. The children named as gentle get SIGTERM first
 // and a few seconds, because something outside their process group depends on them.
 func (s *Supervisor) KillAll(gentle ...string) {
+	s.noMore()
 	var wait sync.WaitGroup
 	for _, c := range s.all() {
 		grace := time.Duration(0)

@@ -69,16 +69,8 @@ func (b *Block) Say(format string, args ...any) {
 	b.Draw(b.lines)
 }
 
-// Clear takes the block away.
-func (b *Block) Clear() {
-	if b.drawn > 0 {
-		var s strings.Builder
-		b.up(&s)
-		s.WriteString("\x1b[J")
-		io.WriteString(b.out, s.String())
-	}
-	b.lines, b.drawn = nil, 0
-}
+// Leave ends the block where it stands: what is printed next comes below it.
+func (b *Block) Leave() { b.lines, b.drawn = nil, 0 }
 
 func (b *Block) up(s *strings.Builder) {
 	if b.drawn > 0 {

@@ -63,7 +63,7 @@ func TestWithoutATerminalLinesAreJustPrinted(t *testing.T) {
 	b := terminal.NewBlock(&out)
 	b.Draw([]string{"block"})
 	b.Say("step %d", 3)
-	b.Clear()
+	b.Leave()
 	if got := out.String(); got != "step 3\n" || strings.Contains(got, "\x1b") {
 		t.Errorf("got %q, want the line alone", got)
 	}
