@@ -19,8 +19,10 @@ type Limits struct {
 	Processes uint64
 	// OpenFiles bounds file descriptors of one process.
 	OpenFiles uint64
-	// TmpBytes and TmpInodes bound /tmp; ShmBytes bounds /dev/shm.
-	TmpBytes, TmpInodes, ShmBytes int64
+	// TmpBytes bounds /tmp, ShmBytes /dev/shm. Inodes have no bound of their
+	// own (runsc drops the mount option); they live in gVisor's memory, which
+	// the control group bounds.
+	TmpBytes, ShmBytes int64
 	// AddressSpace bounds the virtual memory of one process in bytes; 0 is no
 	// bound. It stands in for the memory limit where there is no cgroup.
 	AddressSpace uint64
@@ -32,8 +34,7 @@ type Spec struct {
 	RootPath string
 	EROFS    bool
 	// Args is the command; its first element is an absolute path in the root.
-	Args []string
-	// Hostname is what the program sees as the machine's name.
+	Args   []string
 	Limits Limits
 }
 
@@ -81,8 +82,8 @@ func (s Spec) OCI() *specs.Spec {
 		Mounts: []specs.Mount{
 			{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
 			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=65536"}},
-			tmpfs("/dev/shm", s.Limits.ShmBytes, s.Limits.TmpInodes),
-			tmpfs("/tmp", s.Limits.TmpBytes, s.Limits.TmpInodes),
+			tmpfs("/dev/shm", s.Limits.ShmBytes),
+			tmpfs("/tmp", s.Limits.TmpBytes),
 		},
 		Linux: &specs.Linux{
 			Namespaces: []specs.LinuxNamespace{
@@ -103,10 +104,10 @@ func (s Spec) OCI() *specs.Spec {
 	return spec
 }
 
-func tmpfs(at string, bytes, inodes int64) specs.Mount {
+func tmpfs(at string, bytes int64) specs.Mount {
 	return specs.Mount{
 		Destination: at, Type: "tmpfs", Source: "tmpfs",
-		Options: []string{"nosuid", "nodev", "mode=1777", fmt.Sprintf("size=%d", bytes), fmt.Sprintf("nr_inodes=%d", inodes)},
+		Options: []string{"nosuid", "nodev", "mode=1777", fmt.Sprintf("size=%d", bytes)},
 	}
 }
 

@@ -40,7 +40,7 @@ type Config struct {
 	Memory, TmpSize, ShmSize         size
 	OutputLimit, KeepOutput, MaxCode size
 	CPUs                             float64
-	Processes, OpenFiles, TmpInodes  uint
+	Processes, OpenFiles             uint
 	Timeout, MaxTimeout              time.Duration
 	Slots, Reservable, Queue         int
 	MaxWait                          time.Duration
@@ -83,7 +83,6 @@ func Flags(fs *pflag.FlagSet) *Config {
 	fs.UintVar(&c.Processes, "processes", 64, "processes and threads of one program")
 	fs.UintVar(&c.OpenFiles, "open-files", 256, "file descriptors of one process")
 	fs.Var(&c.TmpSize, "tmp-size", "size of a program's /tmp")
-	fs.UintVar(&c.TmpInodes, "tmp-inodes", 4096, "files in a program's /tmp, and in its /dev/shm")
 	fs.Var(&c.ShmSize, "shm-size", "size of a program's /dev/shm")
 	fs.Var(&c.OutputLimit, "output-limit", "bytes a program may write to stdout and stderr together before it is stopped")
 	fs.Var(&c.KeepOutput, "keep-output", "bytes kept from the end of each stream, at least 16KiB")
@@ -183,8 +182,8 @@ func (c *Config) validate() error {
 	if c.CPUs < 0.01 {
 		bad("--cpus=%g: want at least 0.01", c.CPUs)
 	}
-	if c.Processes < 1 || c.OpenFiles < 16 || c.TmpInodes < 16 {
-		bad("--processes, --open-files and --tmp-inodes must be at least 1, 16 and 16")
+	if c.Processes < 1 || c.OpenFiles < 16 {
+		bad("--processes and --open-files must be at least 1 and 16")
 	}
 	if c.Timeout <= 0 || c.MaxTimeout < c.Timeout {
 		bad("--timeout=%s: want more than 0 and at most --max-timeout=%s", c.Timeout, c.MaxTimeout)

@@ -140,7 +140,7 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 	}
 	inside := bundle.Limits{
 		Processes: uint64(cfg.Processes), OpenFiles: uint64(cfg.OpenFiles),
-		TmpBytes: int64(cfg.TmpSize), TmpInodes: int64(cfg.TmpInodes), ShmBytes: int64(cfg.ShmSize),
+		TmpBytes: int64(cfg.TmpSize), ShmBytes: int64(cfg.ShmSize),
 	}
 	if !d.groups.Has("memory") {
 		inside.AddressSpace = uint64(cfg.Memory)

@@ -12,7 +12,7 @@ func protect(cfg *Config, groups *cgroup.Manager) api.Protections {
 	p := api.Protections{
 		Isolation: "gvisor", Platform: cfg.Platform,
 		Processes: "RLIMIT_NPROC inside gVisor",
-		Disk:      "read-only root; tmpfs size and inode limits",
+		Disk:      "read-only root; tmpfs size limits; inodes by the memory limit",
 		Network:   "none but a private loopback",
 		Output:    "counted by the daemon",
 		WallTime:  "killed by the daemon",
@@ -23,6 +23,7 @@ func protect(cfg *Config, groups *cgroup.Manager) api.Protections {
 		p.Memory = string(groups.Version())
 	} else {
 		missing("memory: no memory cgroup (%s); only each process's address space is bounded", groups.Why())
+		missing("inodes: the number of files in /tmp is bounded by memory alone, and memory is not")
 		p.Memory = "RLIMIT_AS per process"
 	}
 	if groups.Has("cpu") {

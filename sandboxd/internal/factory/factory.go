@@ -172,7 +172,7 @@ func (f *Factory) start(ctx context.Context, name, await string, warm bool, argv
 	return sandbox.Start(ctx, f.spawner, sandbox.Config{
 		ID: id, Image: name, Warm: warm,
 		Argv: argv(id, folder), Env: f.cfg.Runtime.Env(), Attr: f.cfg.Runtime.Attr(),
-		Group: group, RuntimeLog: runsc.LogFile(folder), Folder: folder,
+		Group: group, RuntimeLog: runsc.LogFile(folder), ControlRoot: folder, Folder: folder,
 		Await: await, KeepOutput: f.cfg.KeepOutput, OutputLimit: f.cfg.OutputLimit,
 	})
 }

@@ -3,23 +3,13 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"io"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
+	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
 	"github.com/sluice-rl/sluice/sandboxd/internal/verdict"
 	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
 )
-
-// drainPatience bounds the wait for the end of the streams once the sandbox's
-// process is gone: only what the pipes still hold is left to read.
-const drainPatience = time.Second
-
-// memoryPoll is how often a running sandbox is looked at for OOM kills.
-const memoryPoll = 100 * time.Millisecond
 
 // Run gives the sandbox its one program and returns how it went. It returns an
 // error only if ctx ends, the sandbox was used before, or the program cannot be
@@ -40,12 +30,15 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 	begin := time.Now()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	notice := s.askForEnd()
 	go s.send(frame)
 
 	watch, endWatch := context.WithCancel(ctx)
 	defer endWatch()
-	stop := verdict.NotStopped
+	stop, status := verdict.NotStopped, -1
 	select {
+	case ws := <-notice:
+		status = statusOf(ws)
 	case <-s.exited:
 	case <-s.outOfMemory(watch):
 		stop = verdict.StoppedMemory
@@ -57,7 +50,6 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 		stop = verdict.StoppedByOwner
 	}
 	wall := time.Since(begin)
-	after := s.usage() // before the kill: a dead group on v2 still counts, but a killed one may be gone
 	if stop != verdict.NotStopped {
 		s.Kill()
 		<-s.exited
@@ -65,7 +57,13 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 	if stop == verdict.StoppedByOwner {
 		return api.Result{}, context.Cause(ctx)
 	}
-	s.drain(drainPatience)
+	if status < 0 {
+		<-s.exited
+		status = s.status
+		s.drainToEnd()
+	} else {
+		s.drainNow()
+	}
 	select {
 	case <-s.overflow: // the flood was still in the pipe when the program ended
 		if stop == verdict.NotStopped {
@@ -73,19 +71,20 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 		}
 	default:
 	}
-	final := s.usage()
-	return s.report(stop, wall, final.CPU-before.CPU, max(after.PeakMemory, final.PeakMemory), final.OOMKills), nil
+	used := s.usage()
+	used.CPU -= before.CPU
+	return s.report(stop, status, wall, used), nil
 }
 
-func (s *Sandbox) report(stop verdict.Stop, wall, cpu time.Duration, peak, oom int64) api.Result {
+func (s *Sandbox) report(stop verdict.Stop, status int, wall time.Duration, used cgroup.Usage) api.Result {
 	r := api.Result{
-		WallMS: ms(wall), CPUMS: ms(cpu), PeakMemory: peak,
+		WallMS: ms(wall), CPUMS: ms(used.CPU), PeakMemory: used.PeakMemory,
 		Warm: s.cfg.Warm, Image: s.cfg.Image, SandboxID: s.cfg.ID,
 	}
 	r.Stdout.Kept, r.Stdout.Total, r.Stdout.Truncated = s.stdout.Bytes()
 	r.Stderr.Kept, r.Stderr.Total, r.Stderr.Truncated = s.stderr.Bytes()
 	failure := ""
-	if s.status != 0 {
+	if s.hasExited() && s.status != 0 {
 		failure = s.RuntimeError()
 	}
 	if failure != "" {
@@ -97,64 +96,13 @@ func (s *Sandbox) report(stop verdict.Stop, wall, cpu time.Duration, peak, oom i
 		}
 	}
 	v := verdict.Decide(verdict.Evidence{
-		Started: s.Started(), Stop: stop, Status: s.status, RuntimeError: failure, OOMKills: oom, Stderr: r.Stderr.Kept,
+		Started: s.Started(), Stop: stop, Status: status, RuntimeError: failure, OOMKills: used.OOMKills, Stderr: r.Stderr.Kept,
 	})
 	r.Outcome, r.ExitCode, r.Exception, r.Message = v.Outcome, v.ExitCode, v.Exception, v.Message
 	return r
 }
 
-// outOfMemory returns a channel that is closed when the kernel has killed a
-// process of the sandbox for its memory. gVisor may outlive the loss of one of
-// its processes and hang; without this, the time limit would get the blame.
-func (s *Sandbox) outOfMemory(ctx context.Context) <-chan struct{} {
-	if s.cfg.Group == nil {
-		return nil
-	}
-	hit := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(memoryPoll)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-s.exited:
-				return
-			case <-tick.C:
-				if s.cfg.Group.Usage().OOMKills > 0 {
-					close(hit)
-					return
-				}
-			}
-		}
-	}()
-	return hit
-}
-
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// readRuntimeLog returns the last error in a runtime log: JSON objects one
-// after another, without separators.
-func readRuntimeLog(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	var last string
-	for d := json.NewDecoder(io.LimitReader(f, 1<<20)); ; {
-		var entry struct {
-			Msg   string `json:"msg"`
-			Level string `json:"level"`
-		}
-		if err := d.Decode(&entry); err != nil {
-			return strings.TrimSpace(last)
-		}
-		if entry.Level == "error" {
-			last = entry.Msg
-		}
-	}
-}
 
 // Started says that the worker acknowledged the program: from then on the
 // program may have done anything.

@@ -10,9 +10,9 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/control"
 	"github.com/sluice-rl/sluice/sandboxd/internal/output"
 	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
 	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
@@ -48,6 +48,9 @@ type Config struct {
 	Group *cgroup.Group
 	// RuntimeLog is where the runtime logs its own failures; "" for none.
 	RuntimeLog string
+	// ControlRoot is the runtime's root folder for this sandbox, through which
+	// it can be asked when the program ended; "" if it cannot be asked.
+	ControlRoot string
 	// Folder is removed with the sandbox; "" for none.
 	Folder string
 	// Await is the line to wait for: worker.Ready, or worker.Checkpoint.
@@ -75,6 +78,7 @@ type Sandbox struct {
 
 	overflow chan struct{} // closed when the output budget is exceeded
 	used     bool
+	control  *control.Conn // nil if the sandbox cannot be asked
 	destroy  sync.Once
 }
 
@@ -93,12 +97,24 @@ func Start(ctx context.Context, sp *spawn.Spawner, cfg Config) (*Sandbox, error)
 	}
 	select {
 	case <-s.opening.reached:
+		s.connect()
 		return s, nil
 	case <-s.exited:
 		s.readers.Wait()
 		return nil, s.failStart(fmt.Sprintf("it ended with status %d", s.status))
 	case <-ctx.Done():
 		return nil, s.failStart(context.Cause(ctx).Error())
+	}
+}
+
+// connect opens the control connection ahead of the call. Without it the call
+// ends later, with the runtime's process, but just as well.
+func (s *Sandbox) connect() {
+	if s.cfg.ControlRoot == "" {
+		return
+	}
+	if conn, err := control.Dial(s.cfg.ControlRoot, s.cfg.ID); err == nil {
+		s.control = conn
 	}
 }
 
@@ -149,7 +165,7 @@ func (s *Sandbox) launch(sp *spawn.Spawner) error {
 	}
 	go func() {
 		s.waitErr = s.cmd.Wait()
-		s.status = statusOf(s.cmd.ProcessState)
+		s.status = processStatus(s.cmd.ProcessState)
 		close(s.exited)
 	}()
 	return nil
@@ -207,6 +223,9 @@ func (s *Sandbox) cleanUp() error {
 	if s.stdin != nil {
 		_ = s.stdin.Close()
 	}
+	if s.control != nil {
+		_ = s.control.Close()
+	}
 	for _, f := range s.streams {
 		if f != nil {
 			_ = f.Close() // ends a reader that a stray holder of the pipe keeps waiting
@@ -227,14 +246,22 @@ func (s *Sandbox) send(frame []byte) {
 	_ = s.stdin.Close()
 }
 
-func statusOf(state *os.ProcessState) int {
+func processStatus(state *os.ProcessState) int {
 	if state == nil {
 		return -1
 	}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok {
+		return statusOf(ws)
 	}
 	return state.ExitCode()
+}
+
+// statusOf writes a wait status as shells do: 128+N for signal N.
+func statusOf(ws syscall.WaitStatus) int {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ws.ExitStatus()
 }
 
 // onlyWriter and onlyReader hide ReadFrom and WriteTo, so that the given
@@ -288,31 +315,4 @@ func (o *opening) Write(p []byte) (int, error) {
 		return 0, errors.New("worker says too much before it is ready")
 	}
 	return n, nil
-}
-
-// Used is what the sandbox has consumed, by its control group or, without one,
-// by the host's account of its processes, which includes its start.
-func (s *Sandbox) usage() cgroup.Usage {
-	if s.cfg.Group != nil {
-		return s.cfg.Group.Usage()
-	}
-	select {
-	case <-s.exited:
-	default:
-		return cgroup.Usage{}
-	}
-	u := cgroup.Usage{CPU: s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()}
-	if ru, ok := s.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		u.PeakMemory = ru.Maxrss << 10
-	}
-	return u
-}
-
-// drain waits for the streams' ends; a stray holder of a pipe is not waited
-// for longer than patience.
-func (s *Sandbox) drain(patience time.Duration) {
-	for _, f := range s.streams {
-		_ = f.SetReadDeadline(time.Now().Add(patience))
-	}
-	s.readers.Wait()
 }
