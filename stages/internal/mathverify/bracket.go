@@ -9,6 +9,7 @@ func (p *parser) bracket() (*node, error) {
 	bars := p.bars
 	p.bars = 0
 	p.brackets++
+	p.level++
 	var n *node
 	var err error
 	empty := p.peek().op(")") || p.peek().op("]")
@@ -16,6 +17,7 @@ func (p *parser) bracket() (*node, error) {
 		n, err = p.sequence(func(t token) bool { return t.op(")") || t.op("]") })
 	}
 	p.brackets--
+	p.level--
 	p.bars = bars
 	if err != nil {
 		return nil, err
@@ -78,6 +80,8 @@ func (p *parser) set() (*node, error) {
 	bars := p.bars
 	p.bars = 1 // a bar ends the first part
 	p.brackets++
+	p.level++
+	defer func() { p.level-- }()
 	inner := func(t token) bool { return t.op(`\}`) || t.op("|") || t.op("}") }
 	n, err := p.sequence(inner)
 	p.bars = bars

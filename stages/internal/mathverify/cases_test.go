@@ -38,7 +38,8 @@ type labelled struct {
 	Expected                                   *bool
 	Hard                                       bool
 	Config                                     struct {
-		FloatRounding int `json:"float_rounding"`
+		FloatRounding int  `json:"float_rounding"`
+		SetRelation   bool `json:"allow_set_relation_comp"`
 	}
 }
 
@@ -61,7 +62,7 @@ func scoreFile(t *testing.T, file string) {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		o := Options{Profile: Profile(os.Getenv("REWARD_CASES_PROFILE")), Decimals: r.Config.FloatRounding}
+		o := Options{Profile: Profile(os.Getenv("REWARD_CASES_PROFILE")), Decimals: r.Config.FloatRounding, SetAgainstInequality: r.Config.SetRelation}
 		start := time.Now()
 		v := Compare(r.Gold, r.Pred, o)
 		took := time.Since(start)

@@ -220,7 +220,12 @@ func (p *parser) bound() (*node, error) {
 		p.pos += 2
 		return leaf(opEmpty), nil
 	}
-	return p.exponent()
+	sign := p.accept(tOp, "-")
+	n, err := p.argument()
+	if err == nil && sign {
+		n = neg(n)
+	}
+	return n, err
 }
 
 func orEmpty(n *node) *node {
@@ -231,8 +236,10 @@ func orEmpty(n *node) *node {
 }
 
 func (p *parser) integral(lo, hi *node) (*node, error) {
+	outer := p.dxLevel
 	p.integrals++
-	defer func() { p.integrals-- }()
+	p.dxLevel = p.level
+	defer func() { p.integrals--; p.dxLevel = outer }()
 	name := "x"
 	var body *node
 	if d := p.peek(); d.is(tLetter, "d") && p.peekAt(1).kind == tLetter {
@@ -255,6 +262,9 @@ func (p *parser) integral(lo, hi *node) (*node, error) {
 		}
 	}
 	// "\frac{3dz}{z}": the differential stands in the numerator.
+	if body.op == opSet && len(body.kids) == 1 { // "\int \{x dx\}"
+		body = body.kids[0]
+	}
 	body = body.rewrite(func(n *node) *node {
 		if n.op == opSym && len(n.name) > 1 && n.name[0] == 'd' && !strings.ContainsAny(n.name, "_'(") && symbols[n.name] == "" {
 			name = n.name[1:]

@@ -13,12 +13,43 @@ func Compare(gold, pred string, o Options) Verdict {
 		return v
 	}
 	compat := o.Profile == Compat
-	g, p := extract(gold, compat), extract(pred, compat)
-	c := &comparer{budget: budget{maxSteps}, compat: compat, decimals: o.Decimals}
+	return compareTexts(gold, pred, extract(gold, compat), extract(pred, compat), o)
+}
+
+// CompareAnswer does the same for a prediction that is known to be an answer
+// and nothing else, such as the content of a box. It is not searched for an
+// answer, so a policy gains nothing by boxing a sentence full of guesses.
+func CompareAnswer(gold, answer string, o Options) Verdict {
+	if v, ok := compareIntegers(gold, answer); ok {
+		return v
+	}
+	return compareTexts(gold, answer, extract(gold, o.Profile == Compat), strings.TrimSpace(answer), o)
+}
+
+func compareTexts(gold, pred, g, p string, o Options) Verdict {
+	c := &comparer{budget: budget{maxSteps}, compat: o.Profile == Compat, decimals: o.Decimals, setRelation: o.SetAgainstInequality}
 	if c.decimals == 0 {
 		c.decimals = DefaultDecimals
 	}
+	if gold != g || pred != p {
+		// A sentence equals itself, whatever would be extracted from it.
+		whole := strings.TrimSpace(gold)
+		if whole != g && len(whole) < 4096 && sameWriting(whole, p) || len(pred) < 4096 && sameWriting(strings.TrimSpace(pred), g) {
+			return Verdict{Outcome: Equal, Method: MethodText, Reason: "the same text", GoldRead: clipText(g, maxRead), PredRead: clipText(p, maxRead)}
+		}
+	}
 	return c.answers(g, p)
+}
+
+// sameWriting says whether two texts are the same but for spaces and, on one
+// side, "x =" in front.
+func sameWriting(a, b string) bool {
+	x, errX := lex(a)
+	y, errY := lex(b)
+	if errX != nil || errY != nil || len(x) == 0 || len(y) == 0 {
+		return false
+	}
+	return key(x) == key(y) || key(withoutName(x)) == key(y) || key(x) == key(withoutName(y))
 }
 
 // compareIntegers is the way of the most frequent case: two plain integers,
@@ -120,6 +151,7 @@ func (c *comparer) readings(v Verdict, gt, pt []token) Verdict {
 	if errG != nil || errP != nil {
 		return c.unparsed(v, gt, pt, g, p, errG, errP)
 	}
+	g, p = productNotCall(g, p)
 	v.GoldRead, v.PredRead = g.String(), p.String()
 	r := c.value(g, p)
 	if r.out != Equal && (ambG || ambP) {
@@ -144,6 +176,34 @@ func (c *comparer) readings(v Verdict, gt, pt []token) Verdict {
 	}
 	v.Outcome, v.Method, v.Reason = r.out, r.method, r.reason
 	return v
+}
+
+// productNotCall reads h(h+8) as a product where h also stands alone.
+func productNotCall(g, p *node) (*node, *node) {
+	names := map[string]bool{}
+	for _, n := range []*node{g, p} {
+		n.any(func(k *node) bool {
+			if k.op == opFunc && len(k.name) == 2 && k.name[0] == '@' && len(k.kids) == 1 {
+				names[k.name[1:]] = false
+			}
+			return false
+		})
+	}
+	if len(names) == 0 {
+		return g, p
+	}
+	for _, s := range symbolsOf(g, p) {
+		if _, ok := names[s]; ok {
+			names[s] = true
+		}
+	}
+	f := func(k *node) *node {
+		if k.op == opFunc && len(k.kids) == 1 && k.name[0] == '@' && names[k.name[1:]] {
+			return mul(sym(k.name[1:]), k.kids[0])
+		}
+		return k
+	}
+	return g.rewrite(f), p.rewrite(f)
 }
 
 // commaNumber: digits, a comma and digits, which could be a decimal comma.

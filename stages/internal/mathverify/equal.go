@@ -21,10 +21,11 @@ func undecided(method, reason string) result { return result{Undecided, method, 
 // comparer holds what one comparison needs.
 type comparer struct {
 	budget
-	compat   bool
-	decimals int
-	size     int // bytes of both texts: bounds how close different constants can be
-	nesting  int // of value calls
+	compat      bool
+	setRelation bool
+	decimals    int
+	size        int // bytes of both texts: bounds how close different constants can be
+	nesting     int // of value calls
 }
 
 // expr compares two quantities.
@@ -75,13 +76,15 @@ func (c *comparer) rationals(x, y *big.Rat, rounded bool) result {
 }
 
 // within is the tolerance for decimals: half a unit of the last decimal that
-// counts, but never more than 1/2000 of the larger number, so that no small
-// number is taken for another or for zero.
+// counts. In the sound profile it shrinks for numbers below 10^-(decimals/2), so
+// that no small number is taken for another or for zero.
 func (c *comparer) within(d, x, y *big.Rat) bool {
-	half := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(c.decimals)), nil))
-	half.Mul(half, big.NewRat(1, 2))
+	ten := func(n int) *big.Rat {
+		return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil))
+	}
+	bound := new(big.Rat).Quo(big.NewRat(1, 2), ten(c.decimals))
 	d = new(big.Rat).Abs(d)
-	if d.Cmp(half) > 0 {
+	if d.Cmp(bound) > 0 {
 		return false
 	}
 	if c.compat {
@@ -91,7 +94,8 @@ func (c *comparer) within(d, x, y *big.Rat) bool {
 	if a := new(big.Rat).Abs(y); a.Cmp(larger) > 0 {
 		larger = a
 	}
-	return d.Cmp(larger.Mul(larger, big.NewRat(1, 2000))) <= 0
+	scale := larger.Mul(larger, ten(c.decimals/2))
+	return scale.Cmp(big.NewRat(1, 1)) >= 0 || d.Cmp(bound.Mul(bound, scale)) <= 0
 }
 
 // infinite compares ±∞, which no arithmetic below knows.

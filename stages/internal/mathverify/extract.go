@@ -14,7 +14,22 @@ func extract(text string, compat bool) string {
 		text = text[len(text)-maxExtract:]
 	}
 	text = strings.TrimSpace(text)
-	if answer, ok := lastBoxes(text); ok {
+	if i := strings.LastIndex(text, "</think>"); i >= 0 && strings.TrimSpace(text[i+len("</think>"):]) != "" {
+		text = strings.TrimSpace(text[i+len("</think>"):]) // what was thought is no answer
+	}
+	if answer, end, ok := lastBoxes(text); ok {
+		// "\boxed{255} … Final Answer: The final answer is $10,455$."
+		if i := strings.LastIndex(text[end:], "inal answer is"); i >= 0 {
+			if rest, ok := afterAnchor(text[end+i-1:]); ok {
+				return fromSentence(rest, compat)
+			}
+		}
+		after := strings.TrimLeft(text[end:], "$ ")
+		for _, sign := range []string{`\%`, "%", "pct", "percent"} {
+			if strings.HasPrefix(after, sign) {
+				return answer + " percent"
+			}
+		}
 		return answer
 	}
 	if open := strings.LastIndex(text, "<answer>"); open >= 0 {
@@ -24,14 +39,16 @@ func extract(text string, compat bool) string {
 		}
 		return lastFormula(strings.TrimSpace(rest), compat)
 	}
-	if i := strings.LastIndex(text, "</think>"); i >= 0 {
-		text = strings.TrimSpace(text[i+len("</think>"):])
-	}
 	if i := strings.Index(text, "<|im_start|>"); i > 0 {
 		text = strings.TrimSpace(text[:i])
 	}
 	if rest, ok := afterAnchor(text); ok {
 		return fromSentence(rest, compat)
+	}
+	if strings.Count(text, "$")-strings.Count(text, `\$`) == 1 && strings.Contains(strings.Trim(text, "$ "), "$") {
+		if n := lastNumber(text); n != "" { // an amount of money: "2,74 $ a piece"
+			return n
+		}
 	}
 	if words := countWords(text); words >= 5 || words >= 1 && hasFormula(text) || words >= 3 && strings.ContainsAny(text, ".?!") {
 		return fromSentence(text, compat)
@@ -43,17 +60,12 @@ var boxes = []string{`\boxed{`, `\fbox{`, `\boxed {`}
 
 // lastBoxes returns the content of the last box. Boxes that follow each other
 // with no more than "and" or a comma between are several answers.
-func lastBoxes(text string) (string, bool) {
+func lastBoxes(text string) (answer string, end int, ok bool) {
 	type box struct{ at, from, to, end int }
 	var last []box
 	at := 0
 	for at < len(text) {
-		next, open := -1, ""
-		for _, b := range boxes {
-			if i := strings.Index(text[at:], b); i >= 0 && (next < 0 || at+i < next) {
-				next, open = at+i, b
-			}
-		}
+		next, open := nextBox(text, at)
 		if next < 0 {
 			break
 		}
@@ -71,10 +83,10 @@ func lastBoxes(text string) (string, bool) {
 		at = end
 	}
 	if len(last) == 0 {
-		return "", false
+		return "", 0, false
 	}
 	if len(last) == 1 {
-		return unboxed(text[last[0].from:last[0].to], last[0].end == len(text)), true
+		return unboxed(text[last[0].from:last[0].to], last[0].end == len(text)), last[0].end, true
 	}
 	if len(last) > 64 {
 		last = last[len(last)-1:]
@@ -83,7 +95,25 @@ func lastBoxes(text string) (string, bool) {
 	for i, b := range last {
 		parts[i] = strings.TrimSpace(text[b.from:b.to])
 	}
-	return strings.Join(parts, " ; "), true
+	return strings.Join(parts, " ; "), last[len(last)-1].end, true
+}
+
+// nextBox finds the first opener from at on.
+func nextBox(text string, at int) (int, string) {
+	for at < len(text) {
+		i := strings.IndexByte(text[at:], '\\')
+		if i < 0 {
+			break
+		}
+		at += i
+		for _, b := range boxes {
+			if strings.HasPrefix(text[at:], b) {
+				return at, b
+			}
+		}
+		at++
+	}
+	return -1, ""
 }
 
 // unboxed takes the inner one of nested boxes, and from a box that runs to the
@@ -92,6 +122,9 @@ func unboxed(content string, toEnd bool) string {
 	if toEnd {
 		content = strings.TrimRight(content, " $\n")
 		content = strings.TrimSuffix(strings.TrimSuffix(content, `\]`), `\)`)
+		if !strings.Contains(content, `\{`) {
+			content = strings.TrimSuffix(content, `\}`)
+		}
 	}
 	return strings.TrimSpace(content)
 }
@@ -173,8 +206,12 @@ func afterAnchor(text string) (string, bool) {
 // short, or its last number.
 func fromSentence(text string, compat bool) string {
 	if hasFormula(text) {
-		f := lastFormula(text, compat)
-		if f != text {
+		// "the maximum of $f(x)$ is 19."
+		tail := text[max(strings.LastIndexByte(text, '$'), strings.LastIndex(text, `\)`), strings.LastIndex(text, `\]`))+1:]
+		if n := lastNumber(tail); n != "" && countWords(tail) >= 1 && strings.HasSuffix(strings.TrimRight(tail, ".!* \n"), n) {
+			return n
+		}
+		if f := lastFormula(text, compat); f != text {
 			return f
 		}
 	}
@@ -227,7 +264,9 @@ func countWords(text string) int {
 			for i < len(text) && isLetter(text[i]) {
 				i++
 			}
-			if run := text[start:i]; depth <= 0 && len(run) >= 2 && !plainFunctions[run] && run != "pi" && run != "sqrt" && !bareUnits[run] {
+			apart := (start == 0 || !isDigit(text[start-1]) && !strings.ContainsRune("^_+-*/=)}]", rune(text[start-1]))) &&
+				(i == len(text) || !isDigit(text[i]) && !strings.ContainsRune("^_+-*/=([{", rune(text[i])))
+			if run := text[start:i]; apart && depth <= 0 && len(run) >= 2 && !plainFunctions[run] && run != "pi" && run != "sqrt" && !bareUnits[run] {
 				n++
 			}
 		case c >= 0xE3 && c <= 0xE9 && i+2 < len(text): // CJK: two characters are a word
@@ -247,7 +286,7 @@ func hasFormula(text string) bool {
 // lastFormula returns the content of the last $…$, \(…\) or \[…\], joined with
 // the one before it by "and".
 func lastFormula(text string, compat bool) string {
-	best, end := "", -1
+	best, end, skipped := "", -1, false
 	for _, d := range [][2]string{{`\[`, `\]`}, {`\(`, `\)`}} {
 		stop := strings.LastIndex(text, d[1])
 		if stop < 0 {
@@ -259,6 +298,7 @@ func lastFormula(text string, compat bool) string {
 		}
 		content := text[start+2 : stop]
 		if compat && d[0] == `\(` && strings.Contains(content, "\n") {
+			skipped = true
 			continue // Math-Verify reads no inline formula over several lines
 		}
 		best, end = content, stop
@@ -266,7 +306,10 @@ func lastFormula(text string, compat bool) string {
 	if content, stop := lastDollars(text); stop > end {
 		best, end = content, stop
 	}
-	if end < 0 {
+	switch {
+	case end < 0 && skipped:
+		return ""
+	case end < 0:
 		return text
 	}
 	return strings.TrimSpace(best)

@@ -9,7 +9,7 @@ func (v *numeric) function(n *node) (cball, error) {
 	switch n.name {
 	case "max", "min":
 		return v.extreme(n)
-	case "fact", "binom", "gcd", "lcm", "mod":
+	case "fact", "gamma", "binom", "gcd", "lcm", "mod":
 		return v.discrete(n)
 	}
 	if len(n.kids) == 0 || len(n.name) > 0 && n.name[0] == '@' {
@@ -140,8 +140,6 @@ func (v *numeric) realFunction(name string, x ball) (ball, error) {
 		return v.hyperbolic(name, x)
 	case "asinh", "acosh", "atanh":
 		return v.inverseHyperbolic(name, x)
-	case "gamma":
-		return v.gamma(x)
 	}
 	return ball{}, errUnknown
 }
@@ -269,7 +267,7 @@ func (v *numeric) discrete(n *node) (cball, error) {
 	if r, err := v.exact(n, v.vars); err == nil {
 		return v.realBall(v.rat(r)), nil
 	}
-	if n.name == "fact" {
+	if n.name == "fact" || n.name == "gamma" {
 		x, err := v.eval(n.kids[0])
 		if err != nil {
 			return cball{}, err
@@ -277,7 +275,10 @@ func (v *numeric) discrete(n *node) (cball, error) {
 		if !x.real {
 			return cball{}, errUnknown
 		}
-		g, err := v.gamma(v.add(x.re, v.small(1)))
+		if n.name == "fact" {
+			x.re = v.add(x.re, v.small(1))
+		}
+		g, err := v.gamma(x.re)
 		return v.realBall(g), err
 	}
 	if n.name == "mod" {

@@ -33,6 +33,9 @@ func lex(src string) ([]token, error) {
 	if len(src) > maxBytes {
 		return nil, errLimit
 	}
+	if strings.Contains(src, `\\begin{`) { // every backslash was doubled
+		src = strings.ReplaceAll(src, `\\`, `\`)
+	}
 	l := &lexer{src: src, out: make([]token, 0, len(src)/2+4)}
 	for l.pos < len(l.src) && l.err == nil {
 		l.step()
@@ -253,7 +256,13 @@ func (l *lexer) escaped(c byte) {
 		l.emit(tCmd, "norm")
 	case ' ', ',', ';', ':', '!', '>', '\n', '\t', '/', '(', ')', '[', ']', '$', '-':
 		switch c {
-		case '!':
+		case '!': // draws together: "32,\! 349" is one number
+			l.pos += 2
+			for l.pos < len(l.src) && l.src[l.pos] == ' ' {
+				l.pos++
+			}
+			l.spaced = false
+			return
 		case '(', ')', '[', ']':
 			// Delimiters of mathematics. A bracket of an interval is never escaped.
 			l.spaced = true

@@ -90,10 +90,32 @@ func mul(k ...*node) *node {
 			flat = append(flat, n)
 		}
 	}
+	if len(flat) > 16 {
+		flat = runs(flat)
+	}
 	if len(flat) == 1 {
 		return flat[0]
 	}
 	return tree(opMul, flat...)
+}
+
+// runs writes repeated factors as powers, so that a long product of one number
+// is no more work than the power.
+func runs(flat []*node) []*node {
+	out := flat[:0:0]
+	for i := 0; i < len(flat); {
+		j := i + 1
+		for j < len(flat) && flat[j].same(flat[i]) {
+			j++
+		}
+		if j-i > 3 {
+			out = append(out, pow(flat[i], integer(int64(j-i))))
+		} else {
+			out = append(out, flat[i:j]...)
+		}
+		i = j
+	}
+	return out
 }
 
 func neg(n *node) *node {

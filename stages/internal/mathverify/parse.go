@@ -25,6 +25,8 @@ type parser struct {
 	bars      int  // open |…| that a bar would close
 	brackets  int  // open brackets, in which a comma separates
 	integrals int  // open integrals, which "dx" ends
+	level     int  // open groups and brackets
+	dxLevel   int  // the level at which the innermost integral's "dx" stands
 	ambiguous bool // a thousands separator could be a comma
 	unit      string
 }
@@ -366,7 +368,10 @@ func (p *parser) sum() (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sign < 0 {
+		switch {
+		case sign < 0 && n.op == opFunc && n.name == "mod": // -1 mod 2 is (-1) mod 2
+			n = call("mod", neg(n.kids[0]), n.kids[1])
+		case sign < 0:
 			n = neg(n)
 		}
 		if pm != "" {
@@ -455,7 +460,7 @@ func (p *parser) startsFactor(t token) bool {
 	case tNum, tFunc:
 		return true
 	case tLetter:
-		return !(p.integrals > 0 && t.text == "d" && p.peekAt(1).kind == tLetter && !p.peekAt(1).spaced)
+		return !(p.integrals > 0 && p.level == p.dxLevel && t.text == "d" && p.peekAt(1).kind == tLetter && !p.peekAt(1).spaced)
 	case tOp:
 		switch t.text {
 		case "(", "[", "{", `\{`:

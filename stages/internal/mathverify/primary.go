@@ -201,7 +201,9 @@ func (p *parser) group(shut string) (*node, error) {
 	if shut != "}" {
 		p.brackets++
 	}
+	p.level++
 	n, err := p.sequence(func(t token) bool { return t.op(shut) })
+	p.level--
 	p.bars, p.brackets = bars, brackets
 	if err != nil {
 		return nil, err

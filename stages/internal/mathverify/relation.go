@@ -71,6 +71,9 @@ func (c *comparer) relationWith(rel, other *node) result {
 		return c.value(rel.kids[1], other)
 	}
 	if other.op == opList || other.op == opSet {
+		if v := valuesOf([]*node{rel})[0]; v.op == opSet || v.op == opList { // k = {1,2,3} against k = 1, 2, 3
+			return c.unordered(v.kids, valuesOf(other.kids))
+		}
 		return c.unordered(items(rel), other.kids)
 	}
 	if name, v := assignment(rel); name != nil {
@@ -105,7 +108,7 @@ func (c *comparer) chain(rel, other *node) (result, bool) {
 		sides = sides[1:]
 	}
 	last := sides[len(sides)-1]
-	if c.compat {
+	if c.compat && (len(rel.kids) > 2 || len(symbolsOf(sides...)) == 0) {
 		return c.value(last, other), true
 	}
 	if len(sides) > 1 && len(symbolsOf(sides...)) > 0 {
@@ -121,6 +124,13 @@ func (c *comparer) chain(rel, other *node) (result, bool) {
 
 // relations compares two relations.
 func (c *comparer) relations(g, p *node) result {
+	if len(g.rels) == 1 && len(p.rels) == 1 && g.kids[0].same(p.kids[0]) && (g.rels[0] == "in") != (p.rels[0] == "in") &&
+		!g.kids[1].isExpr() && !p.kids[1].isExpr() {
+		return c.value(g.kids[1], p.kids[1]) // "x = [0, 1]" for "x in [0, 1]"
+	}
+	if c.compat && !c.setRelation && g.rels[0] == "in" && len(p.rels) == 2 && opposite[p.rels[0]] != "" {
+		return different(MethodStructure, "a set is not compared with an inequality")
+	}
 	if isRelational(g) && isRelational(p) {
 		if r, ok := c.realSets(g, p); ok {
 			return r

@@ -177,7 +177,7 @@ func (c *comparer) points(g, p *node, names []string) result {
 	seed := mix(g.hash[0]^p.hash[0]) + mix(g.hash[1]^p.hash[1])
 	discrete := func(n *node) bool {
 		return n.any(func(k *node) bool {
-			return k.op == opFunc && (k.name == "fact" || k.name == "binom" || k.name == "gcd" || k.name == "lcm") || k.op == opBig
+			return k.op == opFunc && (k.name == "fact" || k.name == "gamma" || k.name == "binom" || k.name == "gcd" || k.name == "lcm") || k.op == opBig
 		})
 	}
 	whole := discrete(g) || discrete(p)

@@ -70,7 +70,7 @@ var letters = map[string]string{
 	"varepsilon": "epsilon", "varphi": "phi", "vartheta": "theta", "varrho": "rho", "varsigma": "sigma",
 	"varpi": "varpi", "ell": "ell", "hbar": "hbar", "nabla": "nabla", "partial": "partial", "aleph": "aleph",
 	"angle": "angle", "triangle": "triangle", "bigtriangleup": "triangle", "Box": "square", "square": "square",
-	"star": "star", "ast": "*", "bullet": "bullet", "forall": "forall", "exists": "exists", "hslash": "hbar", "imath": "i", "jmath": "j",
+	"star": "star", "ast": "*", "bullet": "bullet", "forall": "forall", "exists": "exists", "hslash": "hbar", "imath": "i", "exponentialE": "e", "jmath": "j",
 }
 
 func allSymbols() map[string]string {
@@ -78,14 +78,16 @@ func allSymbols() map[string]string {
 	for k, v := range letters {
 		m[k] = v
 	}
-	for _, g := range []string{
-		"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
-		"omicron", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Delta", "Theta", "Lambda", "Xi",
-		"Sigma", "Upsilon", "Phi", "Psi", "Omega",
-	} {
+	for _, g := range greek {
 		m[g] = g
 	}
 	return m
+}
+
+var greek = []string{
+	"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
+	"omicron", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Delta", "Theta", "Lambda", "Xi",
+	"Sigma", "Upsilon", "Phi", "Psi", "Omega",
 }
 
 var symbols = allSymbols()
@@ -100,6 +102,7 @@ var grammar = map[string]string{
 	"tilde": "accent", "widetilde": "accent", "dot": "accent", "ddot": "accent", "underline": "accent", "overset": "accent2",
 	"bmod": "mod", "mod": "mod", "pmod": "pmod", "emptyset": "emptyset", "varnothing": "emptyset",
 	"lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil",
+	"llcorner": "lfloor", "lrcorner": "rfloor", "ulcorner": "lceil", "urcorner": "rceil",
 	"mathbb": "mathbb", "cdots": "dots", "ldots": "dots", "dots": "dots", "dotsc": "dots", "dotsb": "dots", "vdots": "dots",
 	"land": "and", "wedge": "and", "lor": "or", "vee": "or", "lVert": "norm", "rVert": "norm", "Vert": "norm",
 	"substack": "substack", "not": "not", "variable": "variable", "R": "reals",

@@ -21,13 +21,16 @@ func (c *comparer) value(g, p *node) result {
 	if g.same(p) {
 		return equal(MethodStructure, "the same reading")
 	}
-	g, p = expandPM(g), expandPM(p)
+	g, p = regroup(expandPM(g)), regroup(expandPM(p))
 	switch {
 	case g.op == opWords || p.op == opWords:
 		return c.wordsWith(g, p)
 	case g.op == opRel && p.op == opRel:
 		return c.relations(g, p)
 	case isRelational(g) && isRealSet(p), isRelational(p) && isRealSet(g):
+		if c.compat && !c.setRelation && isRealSet(g) && p.op == opRel && p.rels[0] != "in" {
+			return different(MethodStructure, "a set is not compared with an inequality")
+		}
 		if r, ok := c.realSets(g, p); ok {
 			return r
 		}
@@ -112,6 +115,39 @@ func expandPM(n *node) *node {
 		})
 	}
 	return tree(opList, choose(true), choose(false))
+}
+
+// regroup makes "p = 5, q = 2 and p = 7, q = 2" two pairs: a name that comes
+// again begins the next answer.
+func regroup(n *node) *node {
+	if n.op != opList || len(n.kids) < 4 {
+		return n
+	}
+	names := make([]*node, len(n.kids))
+	period := 0
+	for i, k := range n.kids {
+		name, _ := assignment(k)
+		if name == nil {
+			return n
+		}
+		names[i] = name
+		if period == 0 && i > 0 && name.same(names[0]) {
+			period = i
+		}
+	}
+	if period < 2 || len(names)%period != 0 {
+		return n
+	}
+	var groups []*node
+	for i := 0; i < len(names); i += period {
+		for j := range period {
+			if !names[i+j].same(names[j]) {
+				return n
+			}
+		}
+		groups = append(groups, tree(opTuple, n.kids[i:i+period]...))
+	}
+	return seal(&node{op: opList, kids: groups, name: n.name})
 }
 
 // matrixOf evaluates sums and multiples of matrices; nil if n is no matrix.
@@ -211,6 +247,9 @@ func (c *comparer) collections(g, p *node) result {
 	ordered := func(n *node) bool { return n.op == opTuple || n.op == opBrack }
 	switch {
 	case ordered(g) && ordered(p):
+		if a, b := valuesOf(g.kids), valuesOf(p.kids); len(a) == len(b) && !sameNodes(a, g.kids) != !sameNodes(b, p.kids) {
+			return c.inOrder(a, b)
+		}
 		if g.op != p.op && len(g.kids) == 2 && len(p.kids) == 2 {
 			return different(MethodStructure, "round against square brackets")
 		}
@@ -223,8 +262,12 @@ func (c *comparer) collections(g, p *node) result {
 			return r
 		}
 	}
-	if plainSet(g) || plainSet(p) || g.isExpr() || p.isExpr() {
-		return c.unordered(items(g), items(p))
+	if plainSet(g) || plainSet(p) {
+		a, b := items(g), items(p)
+		if va, vb := valuesOf(a), valuesOf(b); !sameNodes(va, a) != !sameNodes(vb, b) {
+			a, b = va, vb // "a = 4, -8" against "4, -8"
+		}
+		return c.unordered(a, b)
 	}
 	if g.op == opSetOp && p.op == opSetOp && g.name == p.name {
 		if r := c.inOrder(g.kids, p.kids); r.out == Equal || g.name == "setminus" {
@@ -298,9 +341,20 @@ func valuesOf(kids []*node) []*node {
 		out[i] = k
 		if name, v := assignment(k); name != nil {
 			out[i] = v
+		} else if k.op == opRel && len(k.rels) == 1 && k.rels[0] == "in" && k.kids[1].isExpr() {
+			out[i] = k.kids[1]
 		}
 	}
 	return out
+}
+
+func sameNodes(a, b []*node) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // maxUnordered bounds the pairs that are compared one by one.

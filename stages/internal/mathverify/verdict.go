@@ -64,6 +64,10 @@ type Options struct {
 	// Decimals is how many decimals of an inexact number (one written with a
 	// decimal point) count; 0 means DefaultDecimals.
 	Decimals int
+	// SetAgainstInequality lets Compat compare a reference that is a set with an
+	// inequality, as Math-Verify's allow_set_relation_comp does. Sound always
+	// does.
+	SetAgainstInequality bool
 }
 
 // ErrOptions is wrapped by the errors of Options.Validate.

@@ -1,6 +1,7 @@
 package mathverify
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -46,6 +47,9 @@ func wordish(run string, spaced bool) bool {
 		return true
 	}
 	lower := strings.ToLower(run)
+	if n < 4 && lower != run && run == strings.ToUpper(run) {
+		return false // NO is a length in geometry
+	}
 	switch lower {
 	case "and", "or", "the", "is", "are", "yes", "no", "odd", "dne", "if", "for", "all", "any", "per", "none", "not", "of", "to", "when", "am", "pm":
 		return true
@@ -73,9 +77,9 @@ func (l *lexer) word() {
 		l.emit(tCmd, "pi")
 	case run == "infinity" || run == "inf" || run == "oo":
 		l.emit(tCmd, "infty")
-	case symbols[run] != "" && len(run) > 3:
-		l.emit(tLetter, symbols[run])
-	case wordish(run, l.spaced || l.pos == 0):
+	case len(run) > 3 && slices.Contains(greek, run):
+		l.emit(tLetter, run)
+	case wordish(run, l.spaced || l.pos == 0), l.spaced && len(l.out) > 0 && l.out[len(l.out)-1].kind == tWord:
 		l.emit(tWord, run)
 	default:
 		for _, name := range []string{"sin", "cos", "tan", "ln", "log", "cot", "sec"} {

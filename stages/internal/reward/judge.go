@@ -80,7 +80,7 @@ func (r Rules) Judge(in Input) (Judged, error) {
 		return j, nil
 	}
 	j.ValidFormat, j.Answer = true, box.Answer
-	j.Verdict = mathverify.Compare(in.Reference, box.Answer, r.Equivalence)
+	j.Verdict = mathverify.CompareAnswer(in.Reference, box.Answer, r.Equivalence)
 	j.Correct = j.Verdict.Outcome == mathverify.Equal
 	return j, nil
 }
