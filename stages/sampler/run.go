@@ -129,6 +129,7 @@ func (s *sampler) checkOnce(ctx context.Context, env *stage.Env, h *handler, ep 
 		return err
 	}
 	h.policies.named(info.Model)
+	h.context.Store(int64(info.MaxModelLen))
 	ep.Model = info.Model
 	tmpl, err := h.templates.of(ctx, ep)
 	if err != nil {

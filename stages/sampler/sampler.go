@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,9 +45,12 @@ type handler struct {
 	systemPrompt string
 	logprobsMode string
 	stopTokens   []uint32
-	warnings     *warnings
-	metrics      *metrics
-	log          *slog.Logger
+	// context is the longest prompt and completion together that the server takes; 0:
+	// not known.
+	context  atomic.Int64
+	warnings *warnings
+	metrics  *metrics
+	log      *slog.Logger
 }
 
 // Handle brings every trajectory of a record to its next code call or to its end.
@@ -66,6 +70,7 @@ func (h *handler) begin(ctx context.Context, p *sluicev1.Prompt) ([]runner.Outpu
 		return nil, runner.Reject(fmt.Errorf("prompt asks for tool protocol %q, this sampler speaks %q: start one with --tool-protocol %[1]s", p.GetToolProtocol(), h.protocol.Name()), "refused")
 	}
 	h.warnings.sampling(p, h.logprobsMode)
+	p = h.withinContext(p)
 	ep, _ := h.policies.of(p.GetGroup().GetRunId())
 	tmpl, err := h.templates.of(ctx, ep)
 	if err != nil {
@@ -86,6 +91,19 @@ func (h *handler) begin(ctx context.Context, p *sluicev1.Prompt) ([]runner.Outpu
 		}
 	}
 	return h.finish(ctx, tmpl, members)
+}
+
+// withinContext lowers a trajectory's budget to what the server can hold, so that a
+// trajectory ends by its budget and not by a request that the server refuses.
+func (h *handler) withinContext(p *sluicev1.Prompt) *sluicev1.Prompt {
+	most := h.context.Load()
+	if most == 0 || int64(p.GetBudgets().GetTrajectoryTokens()) <= most {
+		return p
+	}
+	h.warnings.context(p, most)
+	p = proto.Clone(p).(*sluicev1.Prompt)
+	p.Budgets.TrajectoryTokens = uint32(most)
+	return p
 }
 
 // members starts the trajectories that a prompt asks for.

@@ -228,6 +228,22 @@ func TestAPromptOverTheBudgetGivesUngradedMembers(t *testing.T) {
 	})
 }
 
+func TestABudgetBeyondTheServersContextIsLowered(t *testing.T) {
+	kafkatest.Run(t, func(w *kafkatest.World) {
+		fake := &inferencetest.Fake{MaxModelLen: 3000, Policy: each(inferencetest.Answer{Raw: strings.Repeat("x", 9000)})}
+		s, _ := start(w, fake)
+		defer s.Stop()
+		p := prompt(1, 0)
+		p.Budgets.TurnTokens = 9000
+		w.Put(runner.Output{Topic: "prompts", Body: p})
+		for _, tr := range trajectories(w.Await("trajectories", 4)) {
+			if turn := tr.GetTurns()[0]; len(tr.GetPromptTokens())+len(turn.GetTokens()) != 3000 || !turn.GetTruncated() {
+				t.Errorf("%d prompt tokens and %d sampled, truncated %t; want 3000 in all", len(tr.GetPromptTokens()), len(turn.GetTokens()), turn.GetTruncated())
+			}
+		}
+	})
+}
+
 func TestTextOnlyHasNoToolAndNoSystemPrompt(t *testing.T) {
 	kafkatest.Run(t, func(w *kafkatest.World) {
 		fake := &inferencetest.Fake{Policy: each(inferencetest.Answer{Raw: call})}

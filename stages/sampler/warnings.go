@@ -7,11 +7,13 @@ import (
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 )
 
-// warnings says once per kind of sampling what its logprobs cannot be used for.
+// warnings says once what a run's settings cannot be used for.
 type warnings struct {
 	log  *slog.Logger
 	mu   sync.Mutex
 	said map[sampling]bool
+	// short: it was said that the server's context is too short.
+	short bool
 }
 
 // sampling is what decides whether behaviour logprobs are of the distribution that was
@@ -49,4 +51,15 @@ func (w *warnings) sampling(p *sluicev1.Prompt, logprobsMode string) {
 		w.log.Warn("training on truncated sampling: a trainer computes probabilities over the whole vocabulary, so every probability ratio is off by the mass that was cut away; use top-p 1 and top-k 0",
 			"top_p", s.topP, "top_k", s.topK, "run", p.GetGroup().GetRunId())
 	}
+}
+
+func (w *warnings) context(p *sluicev1.Prompt, most int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.short {
+		return
+	}
+	w.short = true
+	w.log.Warn("the server's context is shorter than the budget of trajectories: they end at the context; start the server with a longer one or lower --max-trajectory-tokens of prompt-feeder",
+		"max_model_len", most, "trajectory_tokens", p.GetBudgets().GetTrajectoryTokens())
 }

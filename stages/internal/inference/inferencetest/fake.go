@@ -55,6 +55,8 @@ type Fake struct {
 	Template func(messages []rollout.Message, tools json.RawMessage, generate bool) string
 	// Models are served; nil: "fake".
 	Models []string
+	// MaxModelLen is what /v1/models says; 0 means 32768.
+	MaxModelLen int
 	// Latency is how long a request for completions takes.
 	Latency time.Duration
 
@@ -136,11 +138,15 @@ func (f *Fake) models(w http.ResponseWriter) {
 		MaxModelLen int    `json:"max_model_len"`
 	}
 	models := []model{}
+	length := f.MaxModelLen
+	if length == 0 {
+		length = 32768
+	}
 	for _, name := range f.Models {
-		models = append(models, model{name, 32768})
+		models = append(models, model{name, length})
 	}
 	if f.Models == nil {
-		models = append(models, model{"fake", 32768})
+		models = append(models, model{"fake", length})
 	}
 	reply(w, map[string]any{"object": "list", "data": models})
 }
