@@ -30,6 +30,7 @@ const (
 type Config struct {
 	StateDir, CacheDir, Socket string
 	Listen, TokenFile          string
+	ReadyFile                  string
 
 	Isolation  string
 	NotSandbox bool
@@ -69,6 +70,7 @@ func Flags(fs *pflag.FlagSet) *Config {
 	fs.StringVar(&c.StateDir, "state-dir", defaultStateDir(), "folder for images, running sandboxes and the socket; one daemon per folder")
 	fs.StringVar(&c.CacheDir, "cache-dir", "", "folder for built root file systems (default STATE-DIR/rootfs)")
 	fs.StringVar(&c.Socket, "socket", "", "unix socket to serve on (default STATE-DIR/sandboxd.sock)")
+	fs.StringVar(&c.ReadyFile, "ready-file", "", "file to write {\"pid\":…,\"socket\":…} into once programs can be run; removed at exit")
 	fs.StringVar(&c.Listen, "listen", "", "also serve on this TCP address; needs --token-file")
 	fs.StringVar(&c.TokenFile, "token-file", "", "file holding the token that TCP clients must send")
 	fs.StringVar(&c.Isolation, "isolation", GVisor, "gvisor, or process: no sandbox at all, for machines where gVisor cannot run")

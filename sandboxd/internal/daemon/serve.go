@@ -49,6 +49,12 @@ func serve(graceful, hard context.Context, cfg *Config, log *slog.Logger) (err e
 		}
 		return err
 	}
+	if cfg.ReadyFile != "" {
+		if err := writeReady(cfg.ReadyFile, cfg.Socket); err != nil {
+			return err
+		}
+		defer os.Remove(cfg.ReadyFile)
+	}
 	log.Info("ready", "socket", cfg.Socket, "slots", cfg.Slots)
 	watching, endWatch := context.WithCancel(graceful)
 	watched := make(chan struct{})
