@@ -91,13 +91,24 @@ func bitSize(x *big.Rat) int { return x.Num().BitLen() + x.Denom().BitLen() }
 
 func (b *budget) fold(n *node, vars env) (*big.Rat, error) {
 	var acc *big.Rat
-	for _, k := range n.kids {
+	whole := new(big.Int) // the integers among the first terms, summed without gcd
+	for i, k := range n.kids {
 		x, err := b.exact(k, vars)
 		if err != nil {
 			return nil, err
 		}
 		if acc == nil {
+			if n.op == opAdd && x.IsInt() && x.Num().BitLen() <= 64 {
+				whole.Add(whole, x.Num())
+				if i == len(n.kids)-1 {
+					return new(big.Rat).SetInt(whole), nil
+				}
+				continue
+			}
 			acc = new(big.Rat).Set(x)
+			if n.op == opAdd {
+				acc.Add(acc, new(big.Rat).SetInt(whole))
+			}
 			continue
 		}
 		if bitSize(acc)+bitSize(x) > maxBits {

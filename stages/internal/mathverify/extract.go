@@ -1,6 +1,10 @@
 package mathverify
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Extract returns the answer that a text gives: the content of its last box,
 // or of its <answer> tag, or what follows "the answer is", or its last formula,
@@ -56,6 +60,9 @@ func extract(text string, compat bool) string {
 	return lastFormula(text, compat)
 }
 
+// maxBoxes is how many boxes in a row can make one answer.
+const maxBoxes = 64
+
 var boxes = []string{`\boxed{`, `\fbox{`, `\boxed {`}
 
 // lastBoxes returns the content of the last box. Boxes that follow each other
@@ -75,21 +82,20 @@ func lastBoxes(text string) (answer string, end int, ok bool) {
 		if to < 0 {
 			to, end = len(text), len(text)
 		}
-		b := box{next, from, to, end}
-		if n := len(last); n > 0 && !joined(text[last[n-1].end:b.at]) {
-			last = last[:0]
-		}
-		last = append(last, b)
+		last = append(last, box{next, from, to, end})
 		at = end
+	}
+	for i := len(last) - 1; i > 0; i-- {
+		if !joined(text[last[i-1].end:last[i].at]) || len(last)-i > maxBoxes {
+			last = last[i:]
+			break
+		}
 	}
 	if len(last) == 0 {
 		return "", 0, false
 	}
 	if len(last) == 1 {
 		return unboxed(text[last[0].from:last[0].to], last[0].end == len(text)), last[0].end, true
-	}
-	if len(last) > 64 {
-		last = last[len(last)-1:]
 	}
 	parts := make([]string, len(last))
 	for i, b := range last {
@@ -197,7 +203,7 @@ func afterAnchor(text string) (string, bool) {
 		return "", false
 	}
 	rest := strings.TrimLeft(text[best:], " :：*\n")
-	rest = strings.TrimSuffix(strings.TrimSpace(rest), "I hope it is correct.")
+	rest, _, _ = strings.Cut(rest, "I hope it is correct")
 	rest = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "**"))
 	return rest, rest != ""
 }
@@ -269,9 +275,24 @@ func countWords(text string) int {
 			if run := text[start:i]; apart && depth <= 0 && len(run) >= 2 && !plainFunctions[run] && run != "pi" && run != "sqrt" && !bareUnits[run] {
 				n++
 			}
-		case c >= 0xE3 && c <= 0xE9 && i+2 < len(text): // CJK: two characters are a word
-			n++
-			i += 3
+		case c >= utf8.RuneSelf: // a run of letters of another script is a word
+			start := i
+			for i < len(text) && text[i] >= utf8.RuneSelf {
+				r, size := utf8.DecodeRuneInString(text[i:])
+				if !unicode.IsLetter(r) && !unicode.IsMark(r) || greekRunes[r] != "" {
+					break
+				}
+				i += size
+			}
+			switch {
+			case i-start > 12:
+				n += 2
+			case i-start >= 4:
+				n++
+			case i == start:
+				_, size := utf8.DecodeRuneInString(text[i:])
+				i += size
+			}
 		default:
 			i++
 		}
@@ -368,6 +389,13 @@ func lastNumber(text string) string {
 			continue
 		}
 		end := i + 1
+		if f := strings.LastIndex(text[:start], `\frac{`); f >= 0 && start-f < 60 {
+			if mid := closingBrace(text, f+len(`\frac{`)); mid > 0 && strings.HasPrefix(text[mid+1:], "{") {
+				if stop := closingBrace(text, mid+2); stop >= end {
+					return text[f : stop+1]
+				}
+			}
+		}
 		number := text[start:end]
 		if start > 0 && text[start-1] == '-' && (start == 1 || !isDigit(text[start-2])) {
 			number = "-" + number

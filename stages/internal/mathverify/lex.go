@@ -10,7 +10,7 @@ import (
 // Limits on what is read. They bound time and memory for hostile text.
 const (
 	maxBytes  = 400_000 // of one answer
-	maxTokens = 250_000 // of one answer
+	maxTokens = 60_000 // of one answer
 	maxDigits = 60_000  // of one number that is calculated with
 	maxDepth  = 1_200   // of nesting
 )

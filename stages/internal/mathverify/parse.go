@@ -29,6 +29,7 @@ type parser struct {
 	dxLevel   int  // the level at which the innermost integral's "dx" stands
 	ambiguous bool // a thousands separator could be a comma
 	unit      string
+	literals  map[string]*node // short numbers met so far, so that repetition is cheap
 }
 
 // parse reads a whole answer.

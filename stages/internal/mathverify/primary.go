@@ -249,7 +249,16 @@ func (p *parser) number() (*node, error) {
 	if plain {
 		text = p.thousands(text)
 	}
-	n := numberNode(text)
+	n := p.literals[text]
+	if n == nil {
+		n = numberNode(text)
+		if len(text) < 8 && len(p.literals) < 64 {
+			if p.literals == nil {
+				p.literals = map[string]*node{}
+			}
+			p.literals[text] = n
+		}
+	}
 	if p.peek().cmd("accent:overline") && strings.Contains(text+".", ".") && p.peekAt(1).op("{") && p.peekAt(2).kind == tNum && p.peekAt(3).op("}") {
 		return p.repeating(text), nil
 	}
@@ -343,6 +352,13 @@ func numberNode(text string) *node {
 	mantissa, exp, sci := strings.Cut(text, "e")
 	if len(mantissa) > maxDigits || sci && len(strings.TrimLeft(exp, "-0")) > 4 {
 		return seal(&node{op: opNum, num: new(big.Rat), long: strings.TrimLeft(text, "0")})
+	}
+	if len(text) < 18 && !strings.Contains(text, ".") && !sci {
+		var v int64
+		for i := range len(text) {
+			v = v*10 + int64(text[i]-'0')
+		}
+		return integer(v)
 	}
 	if !strings.Contains(text, ".") && !sci {
 		i, ok := new(big.Int).SetString(text, 10)
