@@ -28,8 +28,10 @@ func execution(callID string, timeoutMS uint32, r client.Result, queued, ended t
 	e := &sluicev1.Execution{
 		CallId: callID, Outcome: outcomes[r.Outcome], ExitCode: int32(r.ExitCode), Exception: class(r.Exception),
 		StdoutBytes: uint64(r.Stdout.Total), StderrBytes: uint64(r.Stderr.Total), TimeoutMs: timeoutMS,
-		WallMs: r.WallMS, CpuMs: r.CPUMS, PeakMemoryBytes: uint64(max(0, r.PeakMemory)), QueueWaitMs: r.QueueWaitMS,
-		Warm: r.Warm, Image: r.Image, SandboxId: r.SandboxID, Protections: protections(r.Protections),
+		WallMs: r.WallMS, CpuMs: r.CPUMS, PeakMemoryBytes: uint64(max(0, r.PeakMemory)),
+		// Waiting for a slot and for a sandbox in it are one to whoever waits.
+		QueueWaitMs: r.QueueWaitMS + r.StartMS,
+		Warm:        r.Warm, Image: r.Image, SandboxId: r.SandboxID, Protections: protections(r.Protections),
 		QueuedAt: timestamppb.New(queued), EndedAt: timestamppb.New(ended),
 		StartedAt: timestamppb.New(ended.Add(-time.Duration(r.WallMS * float64(time.Millisecond)))),
 		Delivery:  uint32(delivery),

@@ -171,7 +171,7 @@ func TestEveryOutcomeOfAProgramIsItsExecution(t *testing.T) {
 		"time":   {Outcome: api.Timeout, ExitCode: -1, WallMS: 30000},
 		"memory": {Outcome: api.OutOfMemory, ExitCode: 137},
 		"output": {Outcome: api.OutputLimit, ExitCode: -1, Stdout: api.Stream{Kept: []byte(strings.Repeat("x", 8192)), Total: 10 << 20, Truncated: true}},
-		"killed": {Outcome: api.Killed, ExitCode: 137},
+		"killed": {Outcome: api.Killed, ExitCode: 137, QueueWaitMS: 3, StartMS: 4},
 		"bytes":  {Outcome: api.OK, Stdout: api.Stream{Kept: []byte("\xff\xfe2\n"), Total: 4}, Exception: "\x1b[2J" + strings.Repeat("E", 300)},
 	}
 	wants := map[string]*sluicev1.Execution{
@@ -180,7 +180,7 @@ func TestEveryOutcomeOfAProgramIsItsExecution(t *testing.T) {
 		"time":   {Outcome: 3, ExitCode: -1, WallMs: 30000},
 		"memory": {Outcome: 4, ExitCode: 137},
 		"output": {Outcome: 5, ExitCode: -1, Stdout: "[... truncated 10481664 bytes ...]\n" + strings.Repeat("x", 4096), StdoutBytes: 10 << 20, StdoutTruncated: true},
-		"killed": {Outcome: 6, ExitCode: 137},
+		"killed": {Outcome: 6, ExitCode: 137, QueueWaitMs: 7},
 		"bytes":  {Outcome: 1, Stdout: "\ufffd\ufffd2\n", StdoutBytes: 4, Exception: "2J" + strings.Repeat("E", 98)},
 	}
 	kafkatest.Run(t, func(w *kafkatest.World) {
