@@ -151,17 +151,19 @@ func TestAStepSeenAgainIsAnsweredAgainAlike(t *testing.T) {
 func TestResumesWhereItStopped(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.start(nil)
-		w.writeStep(1)
+		// Step 2 is open while step 1 is saved: its beginning must be read again.
 		sb, micro := w.step(2)
 		w.write(sb, micro[0])
+		w.writeStep(1)
 		settle()
 		p.stop()
 		w.write(micro[1])
 		p = w.start(func(c *Config) { c.InferenceURL = "http://127.0.0.1:8001" })
 		settle()
 		p.stop()
-		// The last update is said again: the server may be elsewhere now.
-		wantSaid(t, w, "1:1", "1:1", "2:2")
+		// Step 1 is said again at the start, for the server may be elsewhere now, and
+		// when it is read again on the way to step 2.
+		wantSaid(t, w, "1:1", "1:1", "1:1", "2:2")
 		if u := w.updates()[1]; u.GetInferenceUrl() != "http://127.0.0.1:8001" {
 			t.Errorf("update after the restart names %q", u.GetInferenceUrl())
 		}
