@@ -78,7 +78,7 @@ func TestDiffSaysExactlyWhatDiffers(t *testing.T) {
 			s.Groups = map[string]map[string]string{"demo.code-executor": {"share.auto.offset.reset": "latest"}}
 		}, []string{"alter share group demo.code-executor: share.auto.offset.reset is latest, topology says earliest"}},
 		{"brokers without share groups", func(s *State) { s.Groups = nil },
-			[]string{"share group demo.code-executor: these brokers have no share groups; start code-executor with --intake classic"}},
+			[]string{"share group demo.code-executor: these brokers have no share groups; give code-executor the intake classic in the topology file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			have := agreed()

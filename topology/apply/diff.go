@@ -134,7 +134,7 @@ func diffGroup(stage, name string, have State) []Difference {
 	if have.Groups == nil {
 		return []Difference{{
 			Kind: Note, Resource: resource,
-			Wanted: "these brokers have no share groups; start " + stage + " with --intake classic",
+			Wanted: "these brokers have no share groups; give " + stage + " the intake classic in the topology file",
 		}}
 	}
 	var ds []Difference

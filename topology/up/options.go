@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -21,6 +22,8 @@ var (
 	// ErrStopped: a signal ended the run before it was done.
 	ErrStopped = errors.New("stopped")
 )
+
+var databaseForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,60}$`)
 
 // Options are the flags of `sluice up`.
 type Options struct {
@@ -142,6 +145,9 @@ func (o Options) validate() error {
 		}
 	} else if o.CHPassword != "" {
 		return errors.New("--clickhouse-password-file is of a ClickHouse at --clickhouse-addr; the embedded one makes its own passwords")
+	}
+	if !databaseForm.MatchString(o.CHDatabase) {
+		return fmt.Errorf("--clickhouse-database %q: want a letter, then letters, digits or _", o.CHDatabase)
 	}
 	if o.InferenceURL != "" {
 		if u, err := url.Parse(o.InferenceURL); err != nil || u.Host == "" {

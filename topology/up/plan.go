@@ -165,7 +165,7 @@ func (s *system) stageSpecs() ([]supervise.Spec, error) {
 		args []string
 	}{
 		{metrics, ch}, {batcher, nil}, {grouper, nil}, {scorer, nil},
-		{executor, []string{"--sandboxd-socket", s.at.sandboxSocket, "--slots", strconv.Itoa(s.o.Executors)}},
+		{executor, []string{"--sandboxd", s.at.sandboxSocket, "--slots", strconv.Itoa(s.o.Executors)}},
 		{sampler, model},
 	} {
 		spec, err := s.stageSpec(stage.name, stage.args...)

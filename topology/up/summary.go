@@ -58,19 +58,19 @@ SELECT
     toNullable(toFloat64(exec_error_rate)), toNullable(toFloat64(exec_timeout_rate)), toNullable(toFloat64(exec_latency_ms)),
     toNullable(toFloat64(degenerate_group_rate)), toNullable(toFloat64(trajectory_tokens_mean)),
     toNullable(toUInt64(loss_tokens)), toNullable(toUInt64(padded_tokens)), toNullable(toBool(update_skipped))
-FROM step_summary
+FROM %s.step_summary
 WHERE run_id = {run:String}
 ORDER BY step, incarnation DESC
 LIMIT 1 BY step`
 
 const totalsSQL = `
 SELECT toUInt64(trajectories), toUInt64(code_calls), toUInt64(duplicates_dropped)
-FROM run_summary WHERE run_id = {run:String}`
+FROM %s.run_summary WHERE run_id = {run:String}`
 
 // Dead letters whose header could not be read belong to no run: those of the run's
 // time are counted with it.
 const deadLettersSQL = `
-SELECT toUInt64(count()) FROM dead_letters FINAL
+SELECT toUInt64(count()) FROM %s.dead_letters FINAL
 WHERE run_id = {run:String} OR (run_id = '' AND event_time >= fromUnixTimestamp64Milli({since:Int64}))`
 
 // querySummary asks ClickHouse what came of the run.
@@ -84,7 +84,7 @@ func (s *system) querySummary(ctx context.Context) (Summary, error) {
 		"run": s.run.RunID, "since": fmt.Sprint(s.run.Started.UnixMilli()),
 	}))
 	sum := Summary{Steps: []StepSummary{}, Seconds: s.run.Seconds}
-	rows, err := conn.Query(ctx, stepSQL)
+	rows, err := conn.Query(ctx, s.inDatabase(stepSQL))
 	if err != nil {
 		return sum, fmt.Errorf("ask ClickHouse for step_summary: %w", err)
 	}
@@ -105,14 +105,18 @@ func (s *system) querySummary(ctx context.Context) (Summary, error) {
 	if len(sum.Steps) == 0 {
 		return sum, fmt.Errorf("ClickHouse knows no step of run %s: see %s", s.run.RunID, s.dir.file("logs", metrics+".log"))
 	}
-	if err := conn.QueryRow(ctx, totalsSQL).Scan(&sum.Trajectories, &sum.CodeCalls, &sum.DuplicatesDropped); err != nil {
+	if err := conn.QueryRow(ctx, s.inDatabase(totalsSQL)).Scan(&sum.Trajectories, &sum.CodeCalls, &sum.DuplicatesDropped); err != nil {
 		return sum, fmt.Errorf("ask ClickHouse for run_summary: %w", err)
 	}
-	if err := conn.QueryRow(ctx, deadLettersSQL).Scan(&sum.DeadLetters); err != nil {
+	if err := conn.QueryRow(ctx, s.inDatabase(deadLettersSQL)).Scan(&sum.DeadLetters); err != nil {
 		return sum, fmt.Errorf("ask ClickHouse for dead letters: %w", err)
 	}
 	return sum, nil
 }
+
+// inDatabase puts the database's name, checked by Validate, into a query. It is not
+// named when connecting, because the first rows may not have made it yet.
+func (s *system) inDatabase(sql string) string { return fmt.Sprintf(sql, s.o.CHDatabase) }
 
 func (s *system) openClickHouse() (ch.Conn, error) {
 	var password string
@@ -125,7 +129,7 @@ func (s *system) openClickHouse() (ch.Conn, error) {
 	}
 	conn, err := ch.Open(&ch.Options{
 		Addr:        []string{s.at.clickhouseAddr},
-		Auth:        ch.Auth{Database: s.o.CHDatabase, Username: s.at.reader.user, Password: password},
+		Auth:        ch.Auth{Username: s.at.reader.user, Password: password},
 		DialTimeout: 10 * time.Second,
 	})
 	if err != nil {

@@ -107,7 +107,9 @@ func (s *system) toTheEnd(ctx context.Context, stdout io.Writer) error {
 	go func() { followed <- s.follow(following, &p) }()
 	began, before := time.Now(), s.run.Seconds
 	err = s.watch(ctx, &p, meter)
+	// What was running so long is remembered for a run that goes on.
 	s.run.Seconds = before + time.Since(began).Seconds()
+	err = errors.Join(err, s.dir.save(s.run))
 	if err == nil {
 		err = s.waitDrained(ctx, meter)
 	}
@@ -115,8 +117,7 @@ func (s *system) toTheEnd(ctx context.Context, stdout io.Writer) error {
 	err = errors.Join(err, <-followed)
 	s.screen.finish()
 	if err != nil {
-		// What was running so long is remembered for the run that goes on.
-		return errors.Join(err, s.dir.save(s.run))
+		return err
 	}
 	return s.report(ctx, &p, stdout)
 }

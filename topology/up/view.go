@@ -118,16 +118,25 @@ func (v *view) lines() []string {
 	return out
 }
 
+// flow is the topics in the order in which work passes through them.
+var flow = []string{"prompts", "code-calls", "code-results", "trajectories", "scored", "grouped"}
+
+// depths says per topic how much the slowest of its stages has still to do. The
+// metrics-writer, which reads nearly every topic and delays nobody, stands by itself.
 func depths(s depth.Snapshot) []string {
 	var out []string
-	for _, w := range s.Work {
-		d := fmt.Sprint(w.Depth)
-		if w.UpperBound {
-			d = "≤" + d
+	for _, topic := range flow {
+		var most depth.Work
+		for _, w := range s.Work {
+			if w.Topic == topic && w.Stage != metrics && w.Depth > most.Depth {
+				most = w
+			}
 		}
-		if w.Stage != metrics {
-			out = append(out, fmt.Sprintf("%s %s", w.Topic, d))
+		sign := ""
+		if most.UpperBound {
+			sign = "≤"
 		}
+		out = append(out, fmt.Sprintf("%s %s%d", topic, sign, most.Depth))
 	}
 	return append(out, fmt.Sprintf("for metrics %d", s.Waiting(metrics)))
 }
