@@ -31,10 +31,12 @@ type Health struct {
 	// Images lists the warm images and what stands ready in each.
 	Images []ImageHealth `json:"images"`
 	// Slots, Reserved, Running and Waiting are the state of admission.
-	Slots    int `json:"slots"`
-	Reserved int `json:"reserved"`
-	Running  int `json:"running"`
-	Waiting  int `json:"waiting"`
+	Slots int `json:"slots"`
+	// Reservable is how many of the slots reservations may hold.
+	Reservable int `json:"reservable"`
+	Reserved   int `json:"reserved"`
+	Running    int `json:"running"`
+	Waiting    int `json:"waiting"`
 }
 
 // ImageHealth is the state of one warm image.

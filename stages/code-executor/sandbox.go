@@ -10,7 +10,7 @@ import (
 type sandboxes interface {
 	// Ready reports nil once programs can be run.
 	Ready(ctx context.Context) error
-	// Slots is how many programs can run at once.
+	// Slots is how many reservations there can be at once.
 	Slots(ctx context.Context) (int, error)
 	// Reserve waits for a slot.
 	Reserve(ctx context.Context) (reservation, error)
@@ -37,5 +37,5 @@ func (d daemon) Reserve(ctx context.Context) (reservation, error) {
 
 func (d daemon) Slots(ctx context.Context) (int, error) {
 	h, err := d.Health(ctx)
-	return h.Slots, err
+	return h.Reservable, err
 }

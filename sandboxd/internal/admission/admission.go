@@ -202,11 +202,11 @@ func (g *Gate) Close() {
 }
 
 // State is a snapshot for health and metrics.
-type State struct{ Slots, Held, Reserved, Waiting int }
+type State struct{ Slots, Reservable, Held, Reserved, Waiting int }
 
 // State returns a snapshot.
 func (g *Gate) State() State {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return State{Slots: g.cfg.Slots, Held: g.held, Reserved: g.reserved, Waiting: g.waiters.Len()}
+	return State{Slots: g.cfg.Slots, Reservable: g.cfg.Reservable, Held: g.held, Reserved: g.reserved, Waiting: g.waiters.Len()}
 }

@@ -206,7 +206,7 @@ func (d *Daemon) Health() (api.Health, bool) {
 	gate := d.gate.State()
 	h := api.Health{
 		Status: "ok", Version: version(), Protections: d.protections, Images: d.pool.State(),
-		Slots: gate.Slots, Reserved: gate.Reserved, Running: d.service.Running(), Waiting: gate.Waiting,
+		Slots: gate.Slots, Reservable: gate.Reservable, Reserved: gate.Reserved, Running: d.service.Running(), Waiting: gate.Waiting,
 	}
 	open, tripReason := d.service.Tripped()
 	switch {
