@@ -199,6 +199,10 @@ func decode(r *http.Request, into any) error {
 		return &requestError{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the body is over %d bytes", maxBody)}
 	}
 	if err := json.Unmarshal(b, into); err != nil {
+		var own *requestError
+		if errors.As(err, &own) {
+			return own
+		}
 		var type_ *json.UnmarshalTypeError
 		if errors.As(err, &type_) {
 			return bad(type_.Field, "field %q cannot be a JSON %s", type_.Field, type_.Value)
