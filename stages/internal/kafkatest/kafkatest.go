@@ -1,10 +1,13 @@
 // Package kafkatest gives tests of stages a broker in virtual time: kfake on a network
-// of its own within a testing/synctest bubble, with the topology's topics.
+// of its own within a testing/synctest bubble, with the topology's topics. Benchmarks
+// get one in real time.
 package kafkatest
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,12 +27,14 @@ const namespace = "t."
 
 // World is a broker, and what a test needs to talk to it.
 type World struct {
-	T        *testing.T
+	T        testing.TB
 	Topology topology.Topology
 	// Log goes to the test's output.
 	Log *slog.Logger
 
-	net    *kfake.VirtualNetwork
+	brokers []string
+	// dialer is nil in real time.
+	dialer func(ctx context.Context, network, host string) (net.Conn, error)
 	reader *kgo.Client
 	seen   map[string][]proto.Message
 }
@@ -38,36 +43,58 @@ type World struct {
 func Run(t *testing.T, f func(w *World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		top, err := topology.Default()
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := &World{T: t, Topology: top, net: &kfake.VirtualNetwork{}, seen: map[string][]proto.Message{},
-			Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))}
-		opts := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(w.net.Listen),
-			kfake.BrokerConfigs(map[string]string{
-				"share.record.lock.sweep.interval.ms": "500",
-				"message.max.bytes":                   fmt.Sprint(top.MaxMessageBytes),
-			})}
-		for name, tp := range top.Topics {
-			opts = append(opts, kfake.SeedTopics(tp.Partitions, namespace+name))
-		}
-		broker, err := kfake.NewCluster(opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer broker.Close()
+		net := &kfake.VirtualNetwork{}
+		w, stop := start(t, kfake.Ports(9092), kfake.ListenFn(net.Listen))
+		defer stop()
+		w.dialer = net.DialContext
 		w.startReader()
 		defer w.reader.Close()
 		f(w)
 	})
 }
 
+// RunReal runs f in real time, on a loopback port: for benchmarks.
+func RunReal(t testing.TB, f func(w *World)) {
+	t.Helper()
+	w, stop := start(t)
+	defer stop()
+	w.startReader()
+	defer w.reader.Close()
+	f(w)
+}
+
+// start starts a broker with the topology's topics.
+func start(t testing.TB, opts ...kfake.Opt) (w *World, stop func()) {
+	t.Helper()
+	top, err := topology.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts = append(opts, kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{
+		"share.record.lock.sweep.interval.ms": "500",
+		"message.max.bytes":                   fmt.Sprint(top.MaxMessageBytes),
+	}))
+	for name, tp := range top.Topics {
+		opts = append(opts, kfake.SeedTopics(tp.Partitions, namespace+name))
+	}
+	broker, err := kfake.NewCluster(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := slog.LevelInfo
+	if _, bench := t.(*testing.B); bench {
+		level = slog.LevelWarn
+	}
+	return &World{
+		T: t, Topology: top, brokers: broker.ListenAddrs(), seen: map[string][]proto.Message{},
+		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: level})),
+	}, broker.Close
+}
+
 // Cluster is how a stage reaches the broker.
 func (w *World) Cluster() runner.ClusterConfig {
 	return runner.ClusterConfig{
-		Brokers: []string{"127.0.0.1:9092"}, Namespace: namespace, Topology: w.Topology,
-		Dialer: w.net.DialContext, Log: w.Log,
+		Brokers: w.brokers, Namespace: namespace, Topology: w.Topology, Dialer: w.dialer, Log: w.Log,
 	}
 }
 

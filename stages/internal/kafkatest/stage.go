@@ -11,7 +11,7 @@ import (
 
 // Running is a stage at work.
 type Running struct {
-	t      *testing.T
+	t      testing.TB
 	cancel context.CancelFunc
 	done   chan error
 }
@@ -46,6 +46,6 @@ func (r *Running) Ended() error {
 	}
 }
 
-func contextFor(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+func contextFor(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), d)
 }
