@@ -1,0 +1,204 @@
+package rewardio
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sluice-rl/sluice/stages/internal/mathverify"
+	"github.com/sluice-rl/sluice/stages/internal/reward"
+)
+
+// maxLine bounds one line in bytes.
+const maxLine = 64 << 20
+
+// Summary counts what was done.
+type Summary struct {
+	Lines, Bad                  int // all lines, and those that could not be read
+	Equal, Different, Undecided int // verdicts of Check, or of the deciding score
+	Ungraded                    int // ScoreLines: texts that the reward failed on
+}
+
+type pair struct {
+	ID       json.RawMessage `json:"id"`
+	Gold     *string         `json:"gold"`
+	Pred     *string         `json:"pred"`
+	Decimals int             `json:"decimals"`
+}
+
+type checked struct {
+	ID       json.RawMessage    `json:"id,omitempty"`
+	Verdict  mathverify.Outcome `json:"verdict"`
+	Method   string             `json:"method"`
+	Reason   string             `json:"reason"`
+	GoldRead string             `json:"gold_read"`
+	PredRead string             `json:"pred_read"`
+	Micros   int64              `json:"micros"`
+}
+
+type failed struct {
+	ID    json.RawMessage `json:"id,omitempty"`
+	Error string          `json:"error"`
+}
+
+// Check compares pairs. A pair may have "decimals", which replaces the number
+// of decimals that count for it.
+func Check(r io.Reader, w io.Writer, profile mathverify.Profile) (Summary, error) {
+	var s Summary
+	if err := (mathverify.Options{Profile: profile}).Validate(); err != nil {
+		return s, err
+	}
+	err := lines(r, w, func(line []byte) any {
+		s.Lines++
+		var p pair
+		err := json.Unmarshal(line, &p)
+		if err == nil && (p.Gold == nil || p.Pred == nil) {
+			err = errors.New("gold or pred is missing; want {\"id\", \"gold\", \"pred\"}")
+		}
+		o := mathverify.Options{Profile: profile, Decimals: p.Decimals}
+		if err == nil {
+			err = o.Validate()
+		}
+		if err != nil {
+			s.Bad++
+			return failed{p.ID, fmt.Sprintf("line %d: %v", s.Lines, err)}
+		}
+		start := time.Now()
+		v := mathverify.Compare(*p.Gold, *p.Pred, o)
+		s.count(v.Outcome)
+		return checked{p.ID, v.Outcome, v.Method, v.Reason, v.GoldRead, v.PredRead, time.Since(start).Microseconds()}
+	})
+	return s, err
+}
+
+func (s *Summary) count(o mathverify.Outcome) {
+	switch o {
+	case mathverify.Equal:
+		s.Equal++
+	case mathverify.Different:
+		s.Different++
+	case mathverify.Undecided:
+		s.Undecided++
+	}
+}
+
+type response struct {
+	ID              json.RawMessage `json:"id"`
+	Text            *string         `json:"text"`
+	Reference       *string         `json:"reference"`
+	EndReason       string          `json:"end_reason"`
+	CodeCalls       int             `json:"code_calls"`
+	CodeErrors      int             `json:"code_errors"`
+	Executions      int             `json:"executions"`
+	FirstCallFailed bool            `json:"first_call_failed"`
+	Turns           int             `json:"turns"`
+	Tokens          int             `json:"tokens"`
+	Truncated       bool            `json:"truncated"`
+	DataSource      string          `json:"data_source"`
+	QuestionID      string          `json:"question_id"`
+}
+
+type scoredLine struct {
+	ID json.RawMessage `json:"id,omitempty"`
+	oneScore
+	Correct     bool               `json:"correct"`
+	ValidFormat bool               `json:"valid_format"`
+	Answer      string             `json:"answer"`
+	Verdict     mathverify.Outcome `json:"verdict"`
+	Method      string             `json:"method"`
+	Reason      string             `json:"reason"`
+	GoldRead    string             `json:"gold_read"`
+	PredRead    string             `json:"pred_read"`
+	Others      []oneScore         `json:"others,omitempty"`
+}
+
+type oneScore struct {
+	Scorer  string   `json:"scorer"`
+	Version string   `json:"version"`
+	Reward  *float64 `json:"reward"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// ScoreLines scores responses. Beyond text and reference a line may have the
+// facts that rewards look at: end_reason (default "answer"), code_calls,
+// code_errors, executions, first_call_failed, turns, tokens, truncated,
+// data_source, question_id. A reward that failed is null, with its error.
+func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.Set) (Summary, error) {
+	var s Summary
+	err := lines(r, w, func(line []byte) any {
+		s.Lines++
+		p := response{EndReason: string(reward.Answer), Turns: 1}
+		err := json.Unmarshal(line, &p)
+		if err == nil && (p.Text == nil || p.Reference == nil) {
+			err = errors.New("text or reference is missing; want {\"id\", \"text\", \"reference\"}")
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			s.Bad++
+			return failed{p.ID, fmt.Sprintf("line %d: %v", s.Lines, err)}
+		}
+		results := rewards.Score(ctx, reward.Input{
+			FinalText: *p.Text, Reference: *p.Reference, EndReason: p.EndReason, CodeCalls: p.CodeCalls, CodeErrors: p.CodeErrors,
+			Executions: p.Executions, FirstCallFailed: p.FirstCallFailed, Turns: p.Turns, Tokens: p.Tokens, Truncated: p.Truncated,
+			DataSource: p.DataSource, QuestionID: p.QuestionID,
+		})
+		first := results[0]
+		if first.Err != nil {
+			s.Ungraded++
+		}
+		s.count(first.Verdict.Outcome)
+		v := first.Verdict
+		out := scoredLine{ID: p.ID, oneScore: scoreOf(first), Correct: first.Correct, ValidFormat: first.ValidFormat, Answer: first.Answer,
+			Verdict: v.Outcome, Method: v.Method, Reason: v.Reason, GoldRead: v.GoldRead, PredRead: v.PredRead}
+		for _, other := range results[1:] {
+			out.Others = append(out.Others, scoreOf(other))
+		}
+		return out
+	})
+	return s, err
+}
+
+func scoreOf(r reward.Result) oneScore {
+	o := oneScore{Scorer: r.Scorer, Version: r.Version}
+	if r.Err != nil {
+		o.Error = r.Err.Error()
+		return o
+	}
+	o.Reward = &r.Reward
+	return o
+}
+
+// lines answers every line that is not blank. Its output is JSON, in which
+// encoding/json escapes control characters, so a terminal is safe.
+func lines(r io.Reader, w io.Writer, answer func([]byte) any) error {
+	in := bufio.NewScanner(r)
+	in.Buffer(make([]byte, 0, 64<<10), maxLine)
+	out := bufio.NewWriter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	n := 0
+	for in.Scan() {
+		n++
+		line := bytes.TrimSpace(in.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if err := enc.Encode(answer(line)); err != nil {
+			return fmt.Errorf("writing the answer to line %d: %w", n, err)
+		}
+	}
+	if err := in.Err(); err != nil {
+		return errors.Join(fmt.Errorf("reading line %d (at most %d bytes): %w", n+1, maxLine, err), out.Flush())
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	return nil
+}
