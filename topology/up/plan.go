@@ -165,7 +165,8 @@ func (s *system) stageSpecs() ([]supervise.Spec, error) {
 		args []string
 	}{
 		{metrics, ch}, {batcher, nil}, {grouper, nil}, {scorer, nil},
-		{executor, []string{"--sandboxd", s.at.sandboxSocket, "--slots", strconv.Itoa(s.o.Executors)}},
+		// The shortest lock that Kafka allows: a killed executor's calls come back soon.
+		{executor, []string{"--sandboxd", s.at.sandboxSocket, "--slots", strconv.Itoa(s.o.Executors), "--lock", "15s"}},
 		{sampler, model},
 	} {
 		spec, err := s.stageSpec(stage.name, stage.args...)
