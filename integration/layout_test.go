@@ -1,0 +1,236 @@
+package integration
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/sluice-rl/sluice"
+
+// goPackage is what `go list` says of a package.
+type goPackage struct {
+	ImportPath  string
+	Name        string
+	Imports     []string
+	TestImports []string
+}
+
+// packages lists every package of the module.
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports,TestImports", "./...")
+	cmd.Dir = checkout(t)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// checkout is the folder that holds go.mod.
+func checkout(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	t.Fatal("no go.mod above this test")
+	return ""
+}
+
+// wiring is the packages of stages/internal that may know Kafka, HTTP and the clock.
+var wiring = []string{"runner", "stage", "machinetest", "kafkatest", "inference"}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		rel, _ := strings.CutPrefix(p.ImportPath, module+"/")
+		for _, imported := range p.Imports {
+			if why := refused(rel, imported); why != "" {
+				t.Errorf("%s imports %s: %s", rel, imported, why)
+			}
+		}
+	}
+}
+
+// refused says why a package may not import another one, "" if it may.
+func refused(pkg, imported string) string {
+	in := func(path string, folders ...string) bool {
+		for _, f := range folders {
+			if path == f || strings.HasPrefix(path, f+"/") {
+				return true
+			}
+		}
+		return false
+	}
+	theirs, ours := strings.CutPrefix(imported, module+"/")
+	domain := isDomain(pkg)
+	if !ours {
+		if domain && in(imported, "github.com/twmb/franz-go", "net/http", "github.com/ClickHouse", "github.com/prometheus") {
+			return "a domain package is pure"
+		}
+		return ""
+	}
+	switch {
+	case in(pkg, "schemas") && !in(theirs, "schemas"):
+		return "schemas import nothing of the pipeline"
+	case pkg == "topology":
+		return "the list of topics is a leaf"
+	case in(pkg, "sandboxd") && !in(theirs, "sandboxd"):
+		return "sandboxd imports nothing of the pipeline"
+	case in(pkg, "topology", "integration", "dashboards") && in(theirs, "stages"):
+		return "it drives the stages as processes"
+	case domain && !in(theirs, "schemas") && !isDomain(theirs):
+		return "a domain package imports only schemas and other domain packages"
+	case in(pkg, "stages") && strings.HasPrefix(theirs, "topology/"):
+		return "a stage knows the list of topics and nothing else of topology"
+	case in(pkg, "stages") && in(theirs, "sandboxd/internal"):
+		return "a stage speaks to sandboxd through its client"
+	case isStage(theirs):
+		return "a stage is a program, not a library"
+	}
+	return ""
+}
+
+func isDomain(pkg string) bool {
+	name, ok := strings.CutPrefix(pkg, "stages/internal/")
+	first, _, _ := strings.Cut(name, "/")
+	return ok && !slices.Contains(wiring, first)
+}
+
+func isStage(pkg string) bool {
+	name, ok := strings.CutPrefix(pkg, "stages/")
+	return ok && !strings.HasPrefix(name, "internal/") && name != "internal"
+}
+
+func TestTheImportRulesThemselves(t *testing.T) {
+	for _, c := range []struct {
+		pkg, imported string
+		allowed       bool
+	}{
+		{"stages/internal/advantage", module + "/schemas/sluicev1", true},
+		{"stages/internal/advantage", module + "/stages/internal/runner", false},
+		{"stages/internal/advantage", "github.com/twmb/franz-go/pkg/kgo", false},
+		{"stages/internal/advantage", "net/http", false},
+		{"stages/internal/runner", "github.com/twmb/franz-go/pkg/kgo", true},
+		{"stages/sampler", module + "/stages/internal/runner", true},
+		{"stages/sampler", module + "/sandboxd/client", true},
+		{"stages/sampler", module + "/topology", true},
+		{"stages/sampler", module + "/topology/up", false},
+		{"sandboxd/client", module + "/schemas/codec", false},
+		{"topology/up", module + "/schemas/codec", true},
+		{"topology/up", module + "/stages/internal/boxed", false},
+		{"topology", module + "/schemas/codec", false},
+		{"schemas/codec", module + "/topology", false},
+		{"integration", module + "/stages/internal/runner", false},
+	} {
+		if why := refused(c.pkg, c.imported); (why == "") != c.allowed {
+			t.Errorf("%s importing %s: %q, want allowed %v", c.pkg, c.imported, why, c.allowed)
+		}
+	}
+}
+
+func TestTopLevelHoldsWhatItMayHold(t *testing.T) {
+	allowed := strings.Fields("stages schemas sandboxd topology dashboards integration go.mod go.sum Makefile README.md CHANGELOG.md LICENSE bin")
+	entries, err := os.ReadDir(checkout(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains(allowed, e.Name()) {
+			t.Errorf("%s stands at the top: it belongs into one of the folders", e.Name())
+		}
+	}
+}
+
+// The binaries that everything else speaks of.
+var binaries = strings.Fields(`sluice sluice-broker sluice-clickhouse simpolicy sandboxd prompt-feeder sampler code-executor
+	reward-scorer advantage-grouper ppo-batcher metrics-writer`)
+
+func TestEveryBinaryHasAMain(t *testing.T) {
+	mains := map[string]bool{}
+	for _, p := range packages(t) {
+		if p.Name == "main" {
+			mains[filepath.Base(p.ImportPath)] = true
+		}
+	}
+	for _, name := range binaries {
+		if !mains[name] {
+			t.Errorf("no package main is called %s", name)
+		}
+	}
+}
+
+// mostLines is how long a file may be before it holds more than one idea.
+const mostLines = 600
+
+func TestFilesFitInTheHead(t *testing.T) {
+	root := checkout(t)
+	err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && strings.HasPrefix(e.Name(), ".") && path != root {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".pb.go") {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if n := strings.Count(string(b), "\n"); n > mostLines {
+			rel, _ := filepath.Rel(root, path)
+			t.Errorf("%s has %d lines: split it by idea", rel, n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for _, p := range packages(t) {
+		rel, _ := strings.CutPrefix(p.ImportPath, module+"/")
+		files, err := filepath.Glob(filepath.Join(checkout(t), rel, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, tests := false, true
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests = tests && strings.HasSuffix(f, "_test.go")
+			said = said || strings.Contains(string(b), "\n// Package "+p.Name+" ") || strings.HasPrefix(string(b), "// Package "+p.Name+" ") ||
+				p.Name == "main" && strings.HasPrefix(string(b), "// Command ") || strings.Contains(string(b), "protoc-gen-go")
+		}
+		if !said && !tests {
+			t.Errorf("package %s has no package comment", rel)
+		}
+	}
+}
