@@ -123,14 +123,14 @@ type completionResponse struct {
 	Choices []struct {
 		Index        int      `json:"index"`
 		Text         string   `json:"text"`
-		TokenIDs     []uint32 `json:"token_ids"`
+		TokenIDs     tokenIDs `json:"token_ids"`
 		FinishReason string   `json:"finish_reason"`
 		Logprobs     *struct {
-			TokenLogprobs []*float64 `json:"token_logprobs"`
+			TokenLogprobs logprobs `json:"token_logprobs"`
 		} `json:"logprobs"`
-		PromptTokenIDs []uint32 `json:"prompt_token_ids"`
+		PromptTokenIDs tokenIDs `json:"prompt_token_ids"`
 	} `json:"choices"`
-	PromptTokenIDs []uint32 `json:"prompt_token_ids"`
+	PromptTokenIDs tokenIDs `json:"prompt_token_ids"`
 	PolicyVersion  *uint32  `json:"policy_version"`
 }
 
@@ -168,13 +168,7 @@ func (a *completionResponse) read(n int) (Response, error) {
 		seen[c.Index] = true
 		choice := Choice{Tokens: c.TokenIDs, Text: c.Text, Finish: c.FinishReason}
 		if c.Logprobs != nil {
-			choice.Logprobs = make([]float32, len(c.Logprobs.TokenLogprobs))
-			for i, l := range c.Logprobs.TokenLogprobs {
-				choice.Logprobs[i] = float32(math.NaN())
-				if l != nil {
-					choice.Logprobs[i] = float32(*l)
-				}
-			}
+			choice.Logprobs = c.Logprobs.TokenLogprobs
 		}
 		if len(choice.Tokens) == 0 && (choice.Text != "" || len(choice.Logprobs) > 0) {
 			return Response{}, fmt.Errorf("%w: choice %d has %d characters of text and %d logprobs: does it know return_token_ids?",
@@ -211,7 +205,7 @@ func (v *VLLM) Render(ctx context.Context, ep Endpoint, c Conversation) ([]uint3
 		TemplateArguments: map[string]bool{"enable_thinking": false},
 	}
 	var answer struct {
-		Tokens []uint32 `json:"tokens"`
+		Tokens tokenIDs `json:"tokens"`
 	}
 	if err := v.transport.call(ctx, http.MethodPost, join(ep.URL, "/tokenize"), ask, &answer); err != nil {
 		return nil, err
