@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"slices"
@@ -72,6 +73,11 @@ func (c *config) validate() error {
 	}
 	if c.logprobsMode != logprobsRaw && c.logprobsMode != logprobsProcessed {
 		return fmt.Errorf("--logprobs-mode %q: want %s or %s", c.logprobsMode, logprobsRaw, logprobsProcessed)
+	}
+	for _, id := range c.stopTokens {
+		if uint64(id) > math.MaxUint32 {
+			return fmt.Errorf("--stop-token-ids: %d is no token id", id)
+		}
 	}
 	if c.concurrency < 1 || c.requestTimeout <= 0 {
 		return errors.New("--concurrency and --request-timeout must be above 0")
