@@ -270,3 +270,12 @@ func readInt(dir, file, key string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
+
+// TotalCPU is the CPU time of all sandboxes so far, those that are gone
+// included; 0 where nothing counts it.
+func (m *Manager) TotalCPU() time.Duration {
+	if m.version == V1 {
+		return time.Duration(readInt(m.parents["cpuacct"], "cpuacct.usage", ""))
+	}
+	return time.Duration(readInt(m.parents["cpu"], "cpu.stat", "usage_usec")) * time.Microsecond
+}

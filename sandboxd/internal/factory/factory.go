@@ -69,7 +69,7 @@ func New(cfg Config, spawner *spawn.Spawner, log *slog.Logger) (*Factory, error)
 			return nil, fmt.Errorf("prepare state directory: %w", err)
 		}
 	}
-	return f, f.writeBundle(image.Cold, worker.Boot, nil)
+	return f, f.writeBundle(worker.Boot, image.Image{Name: image.Cold})
 }
 
 func (f *Factory) runDir() string { return filepath.Join(f.cfg.StateDir, "run") }
@@ -80,14 +80,14 @@ func (f *Factory) bundleDir(name string) string {
 	return filepath.Join(f.cfg.StateDir, "bundles", name)
 }
 
-func (f *Factory) writeBundle(name string, mode worker.Mode, exercises []string) error {
+func (f *Factory) writeBundle(mode worker.Mode, img image.Image) error {
 	spec := bundle.Spec{
 		RootPath: f.cfg.Root.Path,
 		EROFS:    f.cfg.Root.EROFS,
-		Args:     worker.Args(f.cfg.Root.Python, name, mode, exercises),
+		Args:     worker.Args(f.cfg.Root.Python, mode, img.Exercise, img.Wake),
 		Limits:   f.cfg.Limits,
 	}
-	return spec.Write(f.bundleDir(name))
+	return spec.Write(f.bundleDir(img.Name))
 }
 
 // Boot makes a cold sandbox.
@@ -115,7 +115,7 @@ func (f *Factory) Restore(ctx context.Context, name string) (*sandbox.Sandbox, e
 // features and on the very bytes of the root.
 func (f *Factory) Build(ctx context.Context, img image.Image) error {
 	begin := time.Now()
-	if err := f.writeBundle(img.Name, worker.Clone, img.Exercises); err != nil {
+	if err := f.writeBundle(worker.Clone, img); err != nil {
 		return err
 	}
 	dir := f.imageDir(img.Name)

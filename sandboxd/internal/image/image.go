@@ -10,10 +10,13 @@ import "regexp"
 type Image struct {
 	// Name is what callers and metrics see.
 	Name string
-	// Exercises is Python source run before the checkpoint and again in every
-	// clone: it imports the modules, takes their lazy first-use paths, and
-	// brings the pages that a first call needs back into memory.
-	Exercises []string
+	// Exercise is Python source run before the checkpoint: it imports the
+	// modules and takes their lazy first-use paths.
+	Exercise string
+	// Wake is Python source run in every clone before it reports ready: it
+	// brings the pages that a first call needs back into memory. Each clone
+	// pays for it, so it is small.
+	Wake string
 }
 
 // Names of the standard images, each containing what the one before has.
@@ -49,11 +52,22 @@ sympy.limit(sympy.sin(x) / x, x, 0); sympy.series(sympy.cos(x), x, 0, 4); sympy.
 // Standard returns the standard images, smallest first.
 func Standard() []Image {
 	return []Image{
-		{Name: Bare, Exercises: []string{stdlib}},
-		{Name: Numpy, Exercises: []string{stdlib, numpy}},
-		{Name: Sympy, Exercises: []string{stdlib, numpy, sympy}},
+		{Name: Bare, Exercise: stdlib},
+		{Name: Numpy, Exercise: stdlib + numpy, Wake: wakeNumpy},
+		{Name: Sympy, Exercise: stdlib + numpy + sympy, Wake: wakeSympy},
 	}
 }
+
+const wakeNumpy = `
+import numpy as np
+str(np.arange(10).reshape(2, 5).sum(axis=0))
+`
+
+const wakeSympy = `
+import sympy
+x = sympy.symbols("x")
+str(sympy.integrate(x**2, x) + sympy.diff(x**3, x))
+`
 
 var (
 	sympyImport = regexp.MustCompile(`(?m)\b(?:import|from)\b[^\n#]*\b(?:sympy|mpmath)\b`)

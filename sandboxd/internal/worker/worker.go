@@ -36,11 +36,11 @@ const (
 	Clone Mode = "checkpoint"
 )
 
-// Args is the command line of a worker. Each exercise is Python source that is
-// run before the checkpoint and once after it.
-func Args(python, image string, mode Mode, exercises []string) []string {
+// Args is the command line of a worker. exercise is Python source that is run
+// before the checkpoint, wake what is run in every clone before it is ready.
+func Args(python string, mode Mode, exercise, wake string) []string {
 	// -s keeps user packages out; -B keeps byte code from being written.
-	return append([]string{python, "-B", "-s", "-c", source, image, string(mode)}, exercises...)
+	return []string{python, "-B", "-s", "-c", source, string(mode), exercise, wake}
 }
 
 // Frame wraps a program for the worker's stdin.

@@ -3,7 +3,7 @@
 # stdout up to that point can be trusted; after that nothing can, and the daemon
 # takes the outcome from gVisor and the cgroup alone.
 #
-#   1. import and exercise the image's modules
+#   1. import and exercise the image's modules, if it has any
 #   2. with "checkpoint": block until this very process is a restored clone
 #   3. write READY; read one frame (4-byte length, source) from stdin
 #   4. write RUN, then be the program: as `python3 -c SOURCE` would be
@@ -13,19 +13,18 @@ import sys
 def _main():
     import builtins, gc, io, linecache, os, threading, traceback, types
 
-    image, mode, exercises = sys.argv[1], sys.argv[2], sys.argv[3:]
+    mode, exercise, wake = sys.argv[1:]
 
-    def exercise():
-        for statement in exercises:
-            exec(compile(statement, "<warm-up>", "exec"), {"__name__": "warm_up"})
-
-    exercise()
-    if exercises:
+    def warm(source):
+        exec(compile(source, "<warm-up>", "exec"), {"__name__": "warm_up"})
         # A first exception and its traceback load modules too.
         try:
             raise ValueError
         except ValueError:
             traceback.print_exc(file=io.StringIO())
+
+    if exercise:
+        warm(exercise)
     if mode == "checkpoint":
         gc.collect()
         gc.freeze()
@@ -47,7 +46,7 @@ def _main():
             module = sys.modules.get(name)
             if module is not None:
                 reseed(module)
-        exercise()  # brings the pages it needs back into memory
+        warm(wake)  # brings the pages it needs back into memory
 
     os.write(1, b"READY\n")
 
