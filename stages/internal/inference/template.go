@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/sluice-rl/sluice/stages/internal/rollout"
 )
@@ -131,13 +132,5 @@ func split(ctx context.Context, r Renderer, with func(assistant string) Conversa
 }
 
 func hasPrefix(s, prefix []uint32) bool {
-	if len(s) < len(prefix) {
-		return false
-	}
-	for i, t := range prefix {
-		if s[i] != t {
-			return false
-		}
-	}
-	return true
+	return len(s) >= len(prefix) && slices.Equal(s[:len(prefix)], prefix)
 }

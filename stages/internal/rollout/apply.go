@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func (r *Rollout) check(s Sample, c Completion) bool {
 		r.fault("%d tokens, %d logprobs: must be equal", len(c.Tokens), len(c.Logprobs))
 	case len(c.Tokens) > s.MaxTokens:
 		r.fault("%d tokens sampled where at most %d were asked for", len(c.Tokens), s.MaxTokens)
-	case c.Prompt != nil && !equal(c.Prompt, s.Prompt):
+	case c.Prompt != nil && !slices.Equal(c.Prompt, s.Prompt):
 		r.fault("the server sampled on a prompt of %d tokens that is not the one of %d it was sent", len(c.Prompt), len(s.Prompt))
 	default:
 		for i, l := range c.Logprobs {

@@ -168,7 +168,5 @@ func (r *Rollout) tokens() []uint32 {
 }
 
 func hasPrefix(s, prefix []uint32) bool {
-	return len(s) >= len(prefix) && equal(s[:len(prefix)], prefix)
+	return len(s) >= len(prefix) && slices.Equal(s[:len(prefix)], prefix)
 }
-
-func equal(a, b []uint32) bool { return slices.Equal(a, b) }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -85,7 +86,7 @@ type Glue struct {
 // of the longest suffix of sampled that is a prefix of closing.
 func Overlap(sampled, closing []uint32) int {
 	for n := min(len(sampled), len(closing)); n > 0; n-- {
-		if equal(sampled[len(sampled)-n:], closing[:n]) {
+		if slices.Equal(sampled[len(sampled)-n:], closing[:n]) {
 			return n
 		}
 	}
