@@ -42,7 +42,30 @@ func (p *Producer) Produce(ctx context.Context, outputs ...Output) error {
 	if err != nil {
 		return err
 	}
-	return p.client.ProduceSync(ctx, records...).FirstErr()
+	return produce(ctx, p.client, records)
+}
+
+// produce writes records and returns when the brokers have all of them, with the
+// first error, or when ctx ends. The client's own ProduceSync outlasts ctx while the
+// fate of a request that was sent is unknown, which may be for as long as the brokers
+// are away.
+func produce(ctx context.Context, cl *kgo.Client, records []*kgo.Record) error {
+	results := make(chan error, len(records))
+	for _, r := range records {
+		cl.Produce(ctx, r, func(_ *kgo.Record, err error) { results <- err })
+	}
+	var first error
+	for range records {
+		select {
+		case err := <-results:
+			if first == nil {
+				first = err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return first
 }
 
 // Close ends the producer. It may be called twice.

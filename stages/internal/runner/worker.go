@@ -116,7 +116,7 @@ func (w *worker) write(ctx context.Context, records []*kgo.Record) error {
 	}
 	var wait backoff
 	for {
-		err := w.producer.ProduceSync(ctx, records...).FirstErr()
+		err := produce(ctx, w.producer, records)
 		switch {
 		case err == nil:
 			return nil

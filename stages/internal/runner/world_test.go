@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/proto"
@@ -202,8 +204,14 @@ func (w *world) put(outputs ...Output) {
 		w.t.Fatal(err)
 	}
 	defer p.Close()
-	if err := p.Produce(w.t.Context(), outputs...); err != nil {
-		w.t.Fatal(err)
+	for {
+		err := p.Produce(w.t.Context(), outputs...)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, kerr.UnknownServerError) { // a fault of the test's own
+			w.t.Fatal(err)
+		}
 	}
 }
 
