@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-rl/sluice/sandboxd/client"
+)
+
+// program is one column of the table.
+type program struct{ name, image, code string }
+
+// The sympy expression is not one that the image's preparation has computed.
+var programs = []program{
+	{"print", "bare", "print(6*7)"},
+	{"numpy", "numpy", "import numpy as np\nprint(np.arange(10).sum())"},
+	{"sympy", "sympy", "import sympy\nx = sympy.symbols('x')\nprint(sympy.integrate(x*sympy.exp(x), x))"},
+}
+
+type options struct {
+	binary, runsc, python, dockerImage string
+	calls                              int
+	seconds                            time.Duration
+}
+
+func main() {
+	var o options
+	pflag.StringVar(&o.binary, "binary", "bin/sandboxd", "sandboxd to measure")
+	pflag.StringVar(&o.runsc, "runsc", "", "passed on to it")
+	pflag.StringVar(&o.python, "python", "/usr/bin/python3", "interpreter of the bare subprocess and of the sandboxes")
+	pflag.StringVar(&o.dockerImage, "docker-image", "", "image with that interpreter, numpy and sympy for the `docker run` row")
+	pflag.IntVar(&o.calls, "calls", 20, "calls per row measured one after another")
+	pflag.DurationVar(&o.seconds, "seconds", 10*time.Second, "length of each measurement under load")
+	pflag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	t := newTable()
+	for _, p := range programs {
+		fmt.Fprintf(os.Stderr, "%s: bare subprocess\n", p.name)
+		t.add("bare subprocess", p.name, inOrder(ctx, o.calls, func(ctx context.Context) error {
+			return exec.CommandContext(ctx, o.python, "-B", "-c", p.code).Run()
+		}))
+		fmt.Fprintf(os.Stderr, "%s: docker\n", p.name)
+		t.add("`docker run`", p.name, docker(ctx, o, p))
+	}
+	for _, p := range programs {
+		if err := measureDaemon(ctx, o, p, t); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%d cores, load average %s at the end; p50 / p95 in ms as the caller sees them.\n\n", runtime.NumCPU(), loadAverage())
+	t.print(os.Stdout)
+	return ctx.Err()
+}
+
+// measureDaemon measures one program against a daemon that keeps only its image.
+func measureDaemon(ctx context.Context, o options, p program, t *table) error {
+	dir, err := os.MkdirTemp("", "sbench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	slots := 2 * runtime.NumCPU()
+	args := []string{"--state-dir=" + dir, "--cache-dir=" + filepath.Join(os.TempDir(), "sandboxd-test-rootfs"), "--python=" + o.python,
+		fmt.Sprintf("--pool=%s=%d", p.image, 2*slots), fmt.Sprintf("--slots=%d", slots), "--log-level=error"}
+	if o.runsc != "" {
+		args = append(args, "--runsc="+o.runsc)
+	}
+	daemon := exec.CommandContext(ctx, o.binary, args...)
+	daemon.Stderr = os.Stderr
+	daemon.Cancel = func() error { return daemon.Process.Signal(syscall.SIGTERM) }
+	if err := daemon.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = daemon.Process.Signal(syscall.SIGTERM)
+		_ = daemon.Wait()
+	}()
+	c, err := client.New(client.Config{Address: filepath.Join(dir, "sandboxd.sock")})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := full(ctx, c); err != nil {
+		return err
+	}
+	call := func(cold bool) func(context.Context) error {
+		return func(ctx context.Context) error {
+			r, err := c.Run(ctx, client.Request{Code: p.code, Image: p.image, Cold: cold})
+			if err == nil && r.Outcome != "ok" {
+				err = fmt.Errorf("%s: %s %s", r.Outcome, r.Message, r.Stderr.Text())
+			}
+			return err
+		}
+	}
+	fmt.Fprintf(os.Stderr, "%s: cold\n", p.name)
+	t.add("gVisor, cold", p.name, inOrder(ctx, o.calls, call(true)))
+
+	fmt.Fprintf(os.Stderr, "%s: overload\n", p.name)
+	overload := closedLoop(ctx, 4*slots, o.seconds, call(false))
+	if err := full(ctx, c); err != nil {
+		return err
+	}
+	rate := 0.6 * overload.perSecond
+	fmt.Fprintf(os.Stderr, "%s: pool at %.1f calls/s\n", p.name, rate)
+	t.add("warm pool, 60 % of its capacity", p.name, openLoop(ctx, rate, o.seconds, call(false)))
+	t.add("warm pool, overload", p.name, overload)
+	return ctx.Err()
+}
+
+// full waits until the pool is full.
+func full(ctx context.Context, c *client.Client) error {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		h, err := c.Health(ctx)
+		if err != nil || h.Status == "starting" {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			continue
+		}
+		ok := len(h.Images) > 0
+		for _, img := range h.Images {
+			if img.Error != "" {
+				return errors.New(img.Error)
+			}
+			ok = ok && img.Ready == img.Target
+		}
+		if ok {
+			return nil
+		}
+	}
+	return errors.New("the daemon's pool does not fill within two minutes")
+}
+
+// docker measures `docker run` where there is a Docker with the image.
+func docker(ctx context.Context, o options, p program) measurement {
+	if _, err := exec.LookPath("docker"); err != nil {
+		return measurement{why: "no docker"}
+	}
+	if exec.CommandContext(ctx, "docker", "info").Run() != nil {
+		return measurement{why: "no Docker daemon"}
+	}
+	if o.dockerImage == "" {
+		return measurement{why: "no --docker-image"}
+	}
+	return inOrder(ctx, min(o.calls, 10), func(ctx context.Context) error {
+		return exec.CommandContext(ctx, "docker", "run", "--rm", "--network=none", o.dockerImage, o.python, "-B", "-c", p.code).Run()
+	})
+}

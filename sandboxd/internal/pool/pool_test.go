@@ -1,0 +1,286 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/api"
+	"github.com/sluice-rl/sluice/sandboxd/internal/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
+)
+
+// box is a sandbox that does nothing.
+type box struct {
+	id, image string
+	warm      bool
+	exited    chan struct{}
+	destroyed bool
+	maker     *maker
+}
+
+func (b *box) ID() string              { return b.id }
+func (b *box) Image() string           { return b.image }
+func (b *box) Warm() bool              { return b.warm }
+func (b *box) Started() bool           { return false }
+func (b *box) Exited() <-chan struct{} { return b.exited }
+func (b *box) Run(context.Context, string, time.Duration) (api.Result, error) {
+	return api.Result{}, nil
+}
+func (b *box) Destroy() error {
+	b.maker.mu.Lock()
+	defer b.maker.mu.Unlock()
+	if !b.destroyed {
+		b.destroyed = true
+		b.maker.alive--
+	}
+	return nil
+}
+
+// maker takes a second per restore and counts.
+type maker struct {
+	mu                           sync.Mutex
+	alive, made, booted, built   int
+	inTheMaking, mostInTheMaking int
+	buildError, restoreError     error
+}
+
+func (m *maker) Build(context.Context, image.Image) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.built++
+	return m.buildError
+}
+
+func (m *maker) Restore(ctx context.Context, name string) (Sandbox, error) {
+	m.mu.Lock()
+	m.inTheMaking++
+	m.mostInTheMaking = max(m.mostInTheMaking, m.inTheMaking)
+	m.mu.Unlock()
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.inTheMaking--
+	if m.restoreError != nil {
+		return nil, m.restoreError
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return m.add(name, true), nil
+}
+
+func (m *maker) Boot(context.Context) (Sandbox, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.booted++
+	return m.add(image.Cold, false), nil
+}
+
+func (m *maker) add(name string, warm bool) *box {
+	m.made++
+	m.alive++
+	return &box{id: fmt.Sprint(m.made), image: name, warm: warm, exited: make(chan struct{}), maker: m}
+}
+
+// inPool runs a test in virtual time on a pool that is full.
+func inPool(t *testing.T, cfg Config, m *maker, test func(t *testing.T, p *Pool)) {
+	synctest.Test(t, func(t *testing.T) {
+		if cfg.Makers == 0 {
+			cfg.Makers = 1
+		}
+		if cfg.WarmWait == 0 {
+			cfg.WarmWait = 5 * time.Second
+		}
+		p := New(cfg, image.Standard(), m, metrics.New(), slog.New(slog.DiscardHandler))
+		p.Build(t.Context())
+		time.Sleep(time.Minute)
+		test(t, p)
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error("closing twice:", err)
+		}
+	})
+}
+
+func (p *Pool) readyOf(name string) int {
+	for _, s := range p.State() {
+		if s.Name == name {
+			return s.Ready
+		}
+	}
+	return -1
+}
+
+func take(t *testing.T, p *Pool, name string) *box {
+	t.Helper()
+	got, err := p.Take(t.Context(), name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.(*box)
+}
+
+func TestFillsAndRefills(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 2, image.Sympy: 1}, Makers: 2}, m, func(t *testing.T, p *Pool) {
+		if p.readyOf(image.Bare) != 2 || p.readyOf(image.Sympy) != 1 {
+			t.Fatalf("the pool holds %+v", p.State())
+		}
+		b := take(t, p, image.Bare)
+		if !b.warm || b.image != image.Bare {
+			t.Errorf("got %+v, want a warm bare one", b)
+		}
+		time.Sleep(10 * time.Second)
+		if p.readyOf(image.Bare) != 2 {
+			t.Errorf("not refilled: %+v", p.State())
+		}
+		if m.mostInTheMaking > 2 {
+			t.Errorf("%d in the making at once, want at most 2", m.mostInTheMaking)
+		}
+		_ = b.Destroy()
+	})
+	if m.alive != 0 {
+		t.Errorf("%d sandboxes outlive the pool", m.alive)
+	}
+}
+
+func TestNoSandboxIsHandedOutTwice(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 3}, Makers: 2, WarmWait: time.Hour}, m, func(t *testing.T, p *Pool) {
+		var mu sync.Mutex
+		seen := map[string]bool{}
+		var group sync.WaitGroup
+		for range 40 {
+			group.Go(func() {
+				b := take(t, p, image.Bare)
+				mu.Lock()
+				defer mu.Unlock()
+				if seen[b.id] {
+					t.Errorf("sandbox %s was handed out twice", b.id)
+				}
+				seen[b.id] = true
+			})
+		}
+		group.Wait()
+		if m.booted != 0 {
+			t.Errorf("%d callers were sent to cold sandboxes within their patience", m.booted)
+		}
+	})
+}
+
+func TestALargerImageServesWhenTheRightOneIsEmpty(t *testing.T) {
+	inPool(t, Config{Targets: map[string]int{image.Bare: 0, image.Sympy: 1}}, &maker{}, func(t *testing.T, p *Pool) {
+		if b := take(t, p, image.Numpy); b.image != image.Sympy {
+			t.Errorf("got %s, want sympy: it has numpy", b.image)
+		}
+	})
+}
+
+func TestASmallerImageDoesNot(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 1}}, m, func(t *testing.T, p *Pool) {
+		if b := take(t, p, image.Sympy); b.warm {
+			t.Errorf("got a warm %s for sympy, want a cold one", b.image)
+		}
+	})
+}
+
+func TestPatienceEndsInAColdSandbox(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 0}, WarmWait: 500 * time.Millisecond}, m, func(t *testing.T, p *Pool) {
+		begin := time.Now()
+		b := take(t, p, image.Bare)
+		if b.warm || time.Since(begin) != 500*time.Millisecond {
+			t.Errorf("got warm=%v after %s, want a cold one after 500ms", b.warm, time.Since(begin))
+		}
+	})
+}
+
+func TestACallerThatLeavesLosesNoSandbox(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 0}}, m, func(t *testing.T, p *Pool) {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if _, err := p.Take(ctx, image.Bare, false); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the deadline", err)
+		}
+		time.Sleep(time.Minute)
+	})
+	if m.alive != 0 {
+		t.Errorf("%d sandboxes are lost", m.alive)
+	}
+}
+
+func TestADeadSandboxIsReplacedAndNeverHandedOut(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 1}}, m, func(t *testing.T, p *Pool) {
+		p.mu.Lock()
+		dead := p.shelves[0].ready[0].(*box)
+		p.mu.Unlock()
+		close(dead.exited)
+		time.Sleep(time.Minute)
+		if b := take(t, p, image.Bare); b == dead {
+			t.Error("the dead one was handed out")
+		}
+		if !dead.destroyed {
+			t.Error("the dead one was not destroyed")
+		}
+	})
+}
+
+func TestAnImageThatCannotBeBuiltMeansCold(t *testing.T) {
+	m := &maker{buildError: errors.New("no checkpoint here")}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 1}}, m, func(t *testing.T, p *Pool) {
+		if b := take(t, p, image.Bare); b.warm {
+			t.Error("got a warm one from an image that was not built")
+		}
+		if s := p.State(); s[0].Error != "no checkpoint here" {
+			t.Errorf("health does not say why: %+v", s)
+		}
+	})
+}
+
+func TestFailingRestoresRebuildTheImage(t *testing.T) {
+	m := &maker{restoreError: errors.New("broken image")}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 1}}, m, func(t *testing.T, p *Pool) {
+		if b := take(t, p, image.Bare); b.warm {
+			t.Error("got a warm one although restoring fails")
+		}
+		if m.built < 2 {
+			t.Errorf("built %d times, want again after %d failures", m.built, failuresToRebuild)
+		}
+		m.mu.Lock()
+		m.restoreError = nil
+		m.mu.Unlock()
+		time.Sleep(time.Minute)
+		if b := take(t, p, image.Bare); !b.warm {
+			t.Error("still cold after restoring works again")
+		}
+	})
+}
+
+func TestWaitersComeBeforeShelves(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 1, image.Sympy: 4}, WarmWait: time.Minute}, m, func(t *testing.T, p *Pool) {
+		for range 4 {
+			take(t, p, image.Sympy) // four to refill, one second each
+		}
+		take(t, p, image.Bare)
+		begin := time.Now()
+		b := take(t, p, image.Bare)
+		if b.image != image.Bare || time.Since(begin) > 2*time.Second {
+			t.Errorf("got %s after %s, want bare before the shelves are filled", b.image, time.Since(begin))
+		}
+	})
+}
