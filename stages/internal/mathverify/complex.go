@@ -2,6 +2,8 @@ package mathverify
 
 import (
 	"math/big"
+	"strconv"
+	"strings"
 )
 
 // cball is a complex number; real says that the imaginary part is exactly 0.
@@ -200,7 +202,8 @@ func (v *numeric) eval(n *node) (cball, error) {
 	switch n.op {
 	case opNum:
 		if n.long != "" {
-			return cball{}, errUnknown
+			b, err := v.long(n.long)
+			return v.realBall(b), err
 		}
 		return v.realBall(v.rat(n.num)), nil
 	case opSym:
@@ -266,6 +269,28 @@ func (v *numeric) eval(n *node) (cball, error) {
 		return v.series(n)
 	}
 	return cball{}, errUnknown
+}
+
+// long is the ball of a literal too long to write out: its first thousand
+// digits.
+func (v *numeric) long(text string) (ball, error) {
+	whole, fraction, _ := strings.Cut(strings.TrimLeft(text, "0"), ".")
+	digits, scale := whole+fraction, len(whole)
+	if whole == "" {
+		digits = strings.TrimLeft(fraction, "0")
+		scale = len(digits) - len(fraction)
+	}
+	if strings.Contains(text, "e") || digits == "" {
+		return ball{}, errUnknown
+	}
+	cut := min(len(digits), 1000)
+	m, ok := v.new().SetString(digits[:cut] + "e" + strconv.Itoa(scale-cut))
+	if !ok {
+		return ball{}, errUnknown
+	}
+	rad := newRad().Abs(m)
+	rad.SetMantExp(rad, -3300) // below 10^-993, and so above the digits cut off
+	return v.check(ball{m, rad.Add(rad, v.ulp(m))})
 }
 
 func (v *numeric) power(n *node) (cball, error) {

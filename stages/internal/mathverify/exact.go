@@ -162,7 +162,8 @@ func (b *budget) exactPow(n *node, vars env) (*big.Rat, error) {
 	if m < 0 || m > maxBits || int64(bitSize(x))*m > maxBits {
 		return nil, errNotRational
 	}
-	if err := b.spend(int(int64(bitSize(x)) * m / 256)); err != nil {
+	words := int(int64(bitSize(x)) * m / 64)
+	if err := b.spend(words + words*words/64); err != nil {
 		return nil, err
 	}
 	num := new(big.Int).Exp(x.Num(), big.NewInt(m), nil)
@@ -436,7 +437,7 @@ func (b *budget) exactBig(n *node, vars env) (*big.Rat, error) {
 		} else {
 			acc.Mul(acc, x)
 		}
-		if err := b.spend(2 + bitSize(acc)/64); err != nil {
+		if err := b.spend(2 + bitSize(acc)/16); err != nil {
 			return nil, err
 		}
 	}

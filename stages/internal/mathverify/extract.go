@@ -54,7 +54,7 @@ func extract(text string, compat bool) string {
 			return n
 		}
 	}
-	if words := countWords(text); words >= 5 || words >= 1 && hasFormula(text) || words >= 3 && strings.ContainsAny(text, ".?!") {
+	if words := countWords(text); words >= 5 || words >= 1 && hasFormula(text) || words >= 3 && strings.ContainsAny(text, ".?!。") {
 		return fromSentence(text, compat)
 	}
 	return lastFormula(text, compat)

@@ -10,8 +10,8 @@ import (
 // Limits on what is read. They bound time and memory for hostile text.
 const (
 	maxBytes  = 400_000 // of one answer
-	maxTokens = 60_000 // of one answer
-	maxDigits = 60_000  // of one number that is calculated with
+	maxTokens = 60_000  // of one answer
+	maxDigits = 4_000   // of one number that is written out; longer ones are only reduced modulo primes
 	maxDepth  = 1_200   // of nesting
 )
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/big"
 	"math/bits"
+	"strings"
 )
 
 // Two primes below 2^61. Equal values in both fields at random points prove
@@ -168,10 +169,14 @@ func (f *field) number(n *node) (uint64, error) {
 	if err := f.spend(len(n.long) / 16); err != nil {
 		return 0, err
 	}
-	if v, ok := f.digits(n.long); ok {
-		return v, nil
+	whole, fraction, _ := strings.Cut(n.long, ".")
+	v, ok := f.digits(whole + fraction)
+	if !ok {
+		f.met = true // with an exponent beyond all measure
+		return f.unknown(n), nil
 	}
-	return 0, errOpaque
+	inv, err := f.inv(f.pow(10, uint64(len(fraction))))
+	return f.mul(v, inv), err
 }
 
 // power handles integer exponents of any size, written as towers too.

@@ -426,7 +426,7 @@ func (p *parser) term() (*node, error) {
 		case t.kind == tWord && p.separator(t) == "":
 			factors = p.wordAfter(factors)
 		case p.startsFactor(t):
-			if t.kind == tNum && p.pos > 0 && p.toks[p.pos-1].kind == tNum {
+			if t.kind == tNum && p.pos > 0 && p.toks[p.pos-1].kind == tNum && factors[len(factors)-1].op == opNum {
 				return nil, p.fail("two numbers side by side")
 			}
 			n, err := p.power()

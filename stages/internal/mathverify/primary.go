@@ -67,7 +67,7 @@ func (p *parser) postfix(n *node) (*node, error) {
 				n = pow(sym(n.kids[0].name+"_"+text), n.kids[1])
 			case n.op == opE || n.op == opI:
 				n = sym(map[op]string{opE: "e", opI: "i"}[n.op] + "_" + text)
-			case n.op == opNum && n.num.IsInt() && n.num.Sign() >= 0 && value != nil && value.op == opNum:
+			case n.op == opNum && n.long == "" && n.num.IsInt() && n.num.Sign() >= 0 && value != nil && value.op == opNum:
 				n = seal(&node{op: opBased, name: n.num.Num().String(), kids: []*node{value}})
 			default:
 				n = call("sub", n, sym(text))
@@ -351,7 +351,11 @@ func (p *parser) repeating(text string) *node {
 func numberNode(text string) *node {
 	mantissa, exp, sci := strings.Cut(text, "e")
 	if len(mantissa) > maxDigits || sci && len(strings.TrimLeft(exp, "-0")) > 4 {
-		return seal(&node{op: opNum, num: new(big.Rat), long: strings.TrimLeft(text, "0")})
+		digits := strings.TrimLeft(text, "0")
+		if strings.Contains(digits, ".") && !sci {
+			digits = strings.TrimRight(digits, "0")
+		}
+		return seal(&node{op: opNum, num: new(big.Rat), long: "0" + digits, dec: strings.Contains(mantissa, ".")})
 	}
 	if len(text) < 18 && !strings.Contains(text, ".") && !sci {
 		var v int64

@@ -1,0 +1,109 @@
+package mathverify
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var fuzzSeeds = [][2]string{
+	{`\frac{1}{2}`, `0.5`}, {`x\in[-2,7]`, `-2\le x\le 7`}, {`\{1,2\}\cup\{3\}`, `1,2,3`}, {`\begin{pmatrix}1&2\\3&4\end{pmatrix}`, `\left[\begin{array}{cc}1&2\\3&4\end{array}\right]`},
+	{`\boxed{441} and \boxed{482}`, `441, 482`}, {`\sum_{k=1}^{100}k`, `5050`}, {`\sin^2x+\cos^2x`, `1`}, {`1{,}234\text{ cm}^2`, `1234`}, {`9^{9^{9^9}}`, `10^{10}!`},
+	{`√½²°∞∪∈−％５`, `π±√2`}, {`x=1\pm\sqrt{2}`, `\text{no solution}`}, {`||x||y||`, `\left|x\right|`}, {`\int_0^1 x^2dx`, `\frac{d}{dx}x^3`}, {`\lfloor\log_2 8\rfloor`, `\lceil e\rceil`},
+	{`{{{{`, `}}}}`}, {`\\\\\\`, `\frac\frac\frac`}, {"\xff\xfe", "\x00"}, {`a_1^2_3'`, `\overline{x}_{ij}^{2}`}, {`\gcd(0,0)`, `5\mod 0`}, {`1/0`, `0/0`}, {`(-1)^{1/2}`, `0^0`},
+	{`\Gamma(-1)`, `\binom{n}{-1}`}, {`\lim_{x\to0}\frac{\sin x}{x}`, `1`}, {`S:T:U=1:2:3`, `12:00`}, {`1 \frac{1}{2} 3/4`, `3 1/2`}, {`\prod_{k=1}^{2000}k^{k}`, `\sqrt[1000]{2}`},
+}
+
+// FuzzCompare: whatever the texts, no panic, no long run, the same verdict in
+// both directions, and a text that can be read equals itself.
+func FuzzCompare(f *testing.F) {
+	for _, s := range fuzzSeeds {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if len(a)+len(b) > 2000 {
+			t.Skip("long texts are tried by TestHostileTextsEnd")
+		}
+		for _, profile := range []Profile{Sound, Compat} {
+			o := Options{Profile: profile}
+			ab, ba := CompareAnswer(a, b, o), CompareAnswer(b, a, o)
+			if (ab.Outcome == Equal) != (ba.Outcome == Equal) && extract(a, false) == strings.TrimSpace(a) && extract(b, false) == strings.TrimSpace(b) && profile == Sound {
+				t.Fatalf("%q, %q: %+v, and the other way round %+v", a, b, ab, ba)
+			}
+			Compare(a, b, o)
+			self := CompareAnswer(a, a, o)
+			if strings.TrimSpace(a) != "" && self.GoldRead != "" && self.Outcome == Different && extract(a, profile == Compat) == strings.TrimSpace(a) {
+				t.Fatalf("%q differs from itself: %+v", a, self)
+			}
+		}
+	})
+}
+
+// FuzzExtract: the answer is never longer than the text, but for the joining of
+// several boxes.
+func FuzzExtract(f *testing.F) {
+	for _, s := range fuzzSeeds {
+		f.Add(s[0] + " " + s[1])
+	}
+	f.Add("The answer is $5$. I hope it is correct.")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := Extract(text); len(got) > 2*len(text)+16 {
+			t.Fatalf("%q grew to %q", text, got)
+		}
+	})
+}
+
+func TestHostileTextsEnd(t *testing.T) {
+	equalsFive := map[string]bool{"nested braces": true, "nested brackets": true, "signs": true, "boxes": true}
+	many := func(s string, n int) string { return strings.Repeat(s, n) }
+	for name, text := range map[string]string{
+		"open braces":       many("{", 100_000),
+		"nested braces":     many("{", 100_000) + "5" + many("}", 100_000),
+		"nested brackets":   many("(", 10_000) + "5" + many(")", 10_000),
+		"nested pairs":      many("(1,", 3_000) + "5" + many(")", 3_000),
+		"signs":             many("-", 100_000) + "5",
+		"roots":             many(`\sqrt{`, 3_000) + "2" + many("}", 3_000),
+		"sines":             many(`\sin(`, 600) + "1" + many(")", 600),
+		"fractions":         many(`\frac{1}{`, 900) + "2" + many("}", 900),
+		"towers":            many("9^{", 900) + "9" + many("}", 900),
+		"digits":            many("7", 1_000_000),
+		"decimals":          "0." + many("7", 1_000_000),
+		"factorials":        "9" + many("!", 5_000),
+		"a long sum":        many("1+", 20_000) + "1",
+		"a long product":    many(`x\cdot `, 20_000) + "1",
+		"boxes":             many(`\boxed{5} `, 100_000),
+		"boxes that open":   many(`\boxed{`, 100_000),
+		"bars":              many("|", 10_000),
+		"letters":           many(`\alpha`, 100_000),
+		"a big power":       `(x+y+z)^{1000000}`,
+		"a big factorial":   `1000000!`,
+		"a big binomial":    `\binom{10^9}{5\cdot10^8}`,
+		"a long harmonic":   `\sum_{k=1}^{1000000000}\frac1k`,
+		"a big sum":         `\sum_{k=1}^{2000}k^{2000}`,
+		"nested sums":       many(`\sum_{k=1}^{2000}`, 20) + "k",
+		"matrices":          many(`\begin{pmatrix}`, 500) + "1" + many(`\end{pmatrix}`, 500),
+		"a long list":       many("1,2,", 10_000) + "3",
+		"unequal list":      many("x+1,", 300) + "3",
+		"plus or minus":     many(`1\pm `, 300) + "2",
+		"dollars":           many("$", 100_001),
+		"anchors":           many("the answer is ", 20_000),
+		"mixed up":          many(`\left(\frac{`, 2_000),
+		"subscripts":        many("x_{", 5_000) + "1" + many("}", 5_000),
+		"percent of nested": many("(", 300) + "5" + many(")%", 300),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			for _, gold := range []string{"5", `\sqrt{2}x`, `\{1,2\}`, "3-y"} {
+				for _, v := range []Verdict{Compare(gold, text, Options{}), CompareAnswer(gold, text, Options{}), Compare(text, gold, Options{Profile: Compat})} {
+					if v.Outcome == Equal && (gold != "5" || !equalsFive[name]) {
+						t.Errorf("taken for %s: %+v", clipText(gold, 30), v)
+					}
+					if len(v.GoldRead)+len(v.PredRead)+len(v.Reason) > 4*maxRead {
+						t.Errorf("a verdict of %d bytes", len(v.GoldRead)+len(v.PredRead)+len(v.Reason))
+					}
+				}
+			}
+			t.Logf("12 comparisons took %v", time.Since(start))
+		})
+	}
+}
