@@ -23,7 +23,10 @@ func extract(text string, compat bool) string {
 	}
 	if answer, end, ok := lastBoxes(text); ok {
 		// "\boxed{255} … Final Answer: The final answer is $10,455$."
-		if i := strings.LastIndex(text[end:], "inal answer is"); i >= 0 {
+		if compat {
+			end = 0 // Math-Verify prefers "final answer is" to any box
+		}
+		if i := strings.LastIndex(text[end:], "inal answer is"); i > 0 && (!compat || !strings.Contains(text[end+i:], answer)) {
 			if rest, ok := afterAnchor(text[end+i-1:]); ok {
 				return fromSentence(rest, compat)
 			}

@@ -57,11 +57,17 @@ func (f *field) inv(a uint64) (uint64, error) {
 
 func (f *field) digits(s string) (uint64, bool) {
 	var v uint64
-	for i := 0; i < len(s); i++ {
-		if !isDigit(s[i]) {
-			return 0, false
+	for len(s) > 0 {
+		n := min(len(s), 17)
+		chunk, scale := uint64(0), uint64(1)
+		for i := range n {
+			if !isDigit(s[i]) {
+				return 0, false
+			}
+			chunk, scale = chunk*10+uint64(s[i]-'0'), scale*10
 		}
-		v = (v*10 + uint64(s[i]-'0')) % f.p
+		v = f.add(f.mul(v, scale%f.p), chunk%f.p)
+		s = s[n:]
 	}
 	return v, true
 }

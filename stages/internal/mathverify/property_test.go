@@ -216,3 +216,22 @@ func TestVerdictsAreTheSameEveryTime(t *testing.T) {
 		}
 	}
 }
+
+func TestLongNumbersAreReducedRight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		digits := rapid.StringMatching(`[1-9][0-9]{0,400}`).Draw(t, "digits")
+		i, _ := new(big.Int).SetString(digits, 10)
+		for _, p := range primes {
+			f := &field{budget: &budget{maxSteps}, p: p}
+			got, ok := f.digits(digits)
+			if want := new(big.Int).Mod(i, new(big.Int).SetUint64(p)).Uint64(); !ok || got != want {
+				t.Fatalf("%s mod %d: got %d %v, want %d", digits, p, got, ok, want)
+			}
+		}
+	})
+	long := strings.Repeat("123456789", 1000)
+	checkRows(t, Options{}, []row{
+		{long, "=", "0" + long}, {long, "!", long[:len(long)-1] + "8"}, {`\frac{` + long + `}{` + long + `}`, "=", "1"}, {"0." + long, "=", "0." + long + "00"},
+		{"0." + long, "=", `\frac{` + long + `}{10^{9000}}`}, {"0." + long, "!", "0.5"}, {`\sqrt{` + long + `}`, "!", "5"},
+	})
+}

@@ -26,7 +26,8 @@ func isRelational(n *node) bool {
 	return false
 }
 
-// nameLike says whether n only names a quantity: x, f(x), AB, |AB|, a/b, (x, y).
+// nameLike says whether n only names a quantity: x, f(x), AB, |AB|, a/b, x+y,
+// (x, y).
 func nameLike(n *node) bool {
 	switch n.op {
 	case opSym:
@@ -36,7 +37,7 @@ func nameLike(n *node) bool {
 			return true
 		}
 		return n.name == "abs" && nameLike(n.kids[0])
-	case opMul, opTuple, opRatio:
+	case opMul, opTuple, opRatio, opAdd:
 		for _, k := range n.kids {
 			if !nameLike(k) {
 				return false

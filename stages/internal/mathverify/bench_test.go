@@ -1,0 +1,146 @@
+package mathverify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+)
+
+// benchPairs are typical pairs by kind.
+func benchPairs() map[string][][2]string {
+	return map[string][][2]string{
+		"integer":    {{"42", `\boxed{42}`}, {"2079", "2079"}, {"-17", `\boxed{17}`}, {"123456789", `\boxed{123456789}`}},
+		"decimal":    {{"3.25", `\boxed{3.250}`}, {"0.1112", `\boxed{0.1113}`}, {"1,234.5", `\boxed{1234.5}`}},
+		"fraction":   {{`\frac{3}{4}`, `\boxed{\dfrac{6}{8}}`}, {`\frac{171}{13}`, `\boxed{13\frac{2}{13}}`}, {`\frac12`, `\boxed{0.5}`}, {`\frac{2}{3}`, `\boxed{\frac{3}{2}}`}},
+		"radical":    {{`2\sqrt{3}`, `\boxed{\sqrt{12}}`}, {`\frac{1}{\sqrt2}`, `\boxed{\frac{\sqrt2}{2}}`}, {`\sqrt{3+2\sqrt2}`, `\boxed{1+\sqrt2}`}, {`\sqrt2+\sqrt3`, `\boxed{\sqrt5}`}},
+		"polynomial": {{`(x+1)^2`, `\boxed{x^2+2x+1}`}, {`3(5x-9)(x+2)`, `\boxed{15x^2+3x-54}`}, {`(x+y)^{10}`, `\boxed{(y+x)^{10}+1}`}, {`\frac{x^2-1}{x-1}`, `\boxed{x+1}`}},
+		"trig":       {{`\sin\frac{\pi}{6}`, `\boxed{\frac12}`}, {`\sin 2x`, `\boxed{2\sin x\cos x}`}, {`\cos 2x`, `\boxed{2\cos^2 x}`}},
+		"complex":    {{`24+12i`, `\boxed{(3-i)(6+6i)}`}, {`5`, `\boxed{|3-4i|}`}, {`-1`, `\boxed{e^{i\pi}}`}},
+		"set":        {{`\{1,2,3\}`, `\boxed{\{3,2,1\}}`}, {`1, -2, \frac12`, `\boxed{0.5, 1, -2}`}, {`1,2,3`, `\boxed{1,2}`}},
+		"tuple":      {{`(3,-4)`, `\boxed{\left(3,-4\right)}`}, {`(\frac12,\sqrt8)`, `\boxed{(0.5,2\sqrt2)}`}},
+		"interval":   {{`(-\infty,5)\cup(5,\infty)`, `\boxed{\mathbb{R}\setminus\{5\}}`}, {`[-2,7]`, `\boxed{-2\le x\le 7}`}, {`(8,12]`, `\boxed{[8,12]}`}},
+		"equation":   {{`y=2x+3`, `\boxed{2x-y+3=0}`}, {`x^2+y^2=13`, `\boxed{x^{2}+y^{2}=13}`}, {`x=5`, `\boxed{5}`}},
+		"matrix":     {{`\begin{pmatrix}1&2\\3&4\end{pmatrix}`, `\boxed{\begin{bmatrix}1&2\\3&4\end{bmatrix}}`}, {`\begin{pmatrix}1\\2\end{pmatrix}`, `\boxed{\begin{pmatrix}1\\3\end{pmatrix}}`}},
+		"text":       {{`\text{Evelyn}`, `\boxed{Evelyn}`}, {`\text{(B)}`, `\boxed{B}`}, {`90^\circ`, `\boxed{90\text{ degrees}}`}},
+		"hostile":    {{`9^{9^{9^9}}`, `\boxed{9^{9^{9^8}}}`}, {`10^{10}!`, `\boxed{7}`}, {`\frac{1}{2004!}`, `\boxed{\frac{1}{2006!}}`}},
+	}
+}
+
+func BenchmarkCompare(b *testing.B) {
+	pairs := benchPairs()
+	kinds := make([]string, 0, len(pairs))
+	for k := range pairs {
+		kinds = append(kinds, k)
+	}
+	sort.Strings(kinds)
+	for _, kind := range kinds {
+		b.Run(kind, func(b *testing.B) {
+			b.ReportAllocs()
+			took := make([]time.Duration, 0, 1<<16)
+			i := 0
+			for b.Loop() {
+				p := pairs[kind][i%len(pairs[kind])]
+				start := time.Now()
+				Compare(p[0], p[1], Options{})
+				if len(took) < cap(took) {
+					took = append(took, time.Since(start))
+				}
+				i++
+			}
+			sort.Slice(took, func(i, j int) bool { return took[i] < took[j] })
+			b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
+		})
+	}
+}
+
+// The other side of TestAgainstMathVerify: it reads the pairs as JSON and
+// prints the seconds that each set took, after one warm-up pass.
+const mathVerifyScript = `
+import json, sys, time
+from math_verify import parse, verify
+def once(pairs):
+    for gold, pred in pairs:
+        try:
+            verify(parse("\\boxed{" + gold + "}", parsing_timeout=None), parse(pred, parsing_timeout=None), timeout_seconds=None)
+        except Exception:
+            pass
+out = {}
+for kind, pairs in json.load(sys.stdin).items():
+    once(pairs)
+    start, n = time.perf_counter(), 0
+    while time.perf_counter() - start < 1.0:
+        once(pairs)
+        n += len(pairs)
+    out[kind] = (time.perf_counter() - start) / n
+json.dump(out, sys.stdout)
+`
+
+// TestAgainstMathVerify times both on the same pairs, one after the other, and
+// prints comparisons per second and their ratio. Set MATH_VERIFY_PYTHON to a
+// Python that has math-verify installed. BENCH_CASES may name a .jsonl file of
+// rows with gold and pred to time instead of the built-in pairs.
+func TestAgainstMathVerify(t *testing.T) {
+	python := os.Getenv("MATH_VERIFY_PYTHON")
+	if python == "" {
+		t.Skip("MATH_VERIFY_PYTHON is not set: no Python with math-verify to compare with")
+	}
+	sets := benchPairs()
+	delete(sets, "hostile") // Math-Verify does not return from these
+	if file := os.Getenv("BENCH_CASES"); file != "" {
+		sets = map[string][][2]string{file: casePairs(t, file)}
+	}
+	in, err := json.Marshal(sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-c", mathVerifyScript)
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s with math-verify: %v", python, err)
+	}
+	var theirs map[string]float64
+	if err := json.Unmarshal(out, &theirs); err != nil {
+		t.Fatalf("%q: %v", out, err)
+	}
+	kinds := make([]string, 0, len(sets))
+	for k := range sets {
+		kinds = append(kinds, k)
+	}
+	sort.Strings(kinds)
+	fmt.Printf("%-12s %14s %14s %8s\n", "kind", "sluice/s", "math-verify/s", "ratio")
+	for _, k := range kinds {
+		n, start := 0, time.Now()
+		for time.Since(start) < time.Second {
+			for _, p := range sets[k] {
+				Compare(p[0], p[1], Options{})
+			}
+			n += len(sets[k])
+		}
+		ours := time.Since(start).Seconds() / float64(n)
+		fmt.Printf("%-12s %14.0f %14.1f %8.0f\n", k[strings.LastIndex(k, "/")+1:], 1/ours, 1/theirs[k], theirs[k]/ours)
+	}
+}
+
+func casePairs(t *testing.T, file string) [][2]string {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pairs [][2]string
+	for _, line := range bytes.Split(bytes.TrimSpace(content), []byte("\n")) {
+		var r labelled
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatal(err)
+		}
+		pairs = append(pairs, [2]string{r.Gold, r.Pred})
+	}
+	return pairs
+}
