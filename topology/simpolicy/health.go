@@ -1,12 +1,8 @@
 package simpolicy
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 )
 
@@ -32,24 +28,4 @@ func (h *health) readyz(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ok")
-}
-
-// writeReady says where the process serves, in a file that appears whole.
-func writeReady(path, addr string) error {
-	b, err := json.Marshal(map[string]any{"pid": os.Getpid(), "http": addr})
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
-	if err != nil {
-		return fmt.Errorf("--ready-file: %w", err)
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("--ready-file: %w", err), os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/readyfile"
 	"github.com/sluice-rl/sluice/topology/simpolicy/gsm8k"
 	"github.com/sluice-rl/sluice/topology/simpolicy/policy"
 	"github.com/sluice-rl/sluice/topology/simpolicy/server"
@@ -57,26 +58,35 @@ func run(ctx context.Context, c *config, log *slog.Logger) error {
 		return fmt.Errorf("--http-addr: %w", err)
 	}
 	var h health
-	httpServer := &http.Server{Handler: routes(inference, &h, reg), ReadHeaderTimeout: 10 * time.Second}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serve(ctx, httpServer, listener) })
+	var train *trainer.Trainer
 	if len(c.brokers) > 0 {
-		t, err := newTrainer(c, st, listener.Addr(), trainer.Deps{
+		h.kafka(errors.New("not connected yet"))
+		if train, err = newTrainer(c, st, listener.Addr(), trainer.Deps{
 			Policy: pol, Store: store, Hand: func(s server.Snapshot) { served.Store(&s) },
 			Ready: h.kafka, Log: log, Metrics: reg,
-		})
-		if err != nil {
-			return errors.Join(err, httpServer.Close())
+		}); err != nil {
+			return errors.Join(err, listener.Close())
 		}
-		h.kafka(errors.New("not connected yet"))
-		group.Go(func() error { return t.Run(ctx) })
 	}
-	log.Info("simpolicy, a stand-in for a GPU, is serving", "http", listener.Addr().String(), "model", c.model, "policy_version", st.PolicyVersion, "trainer", len(c.brokers) > 0)
+	// The listener takes connections from here on, so it may be said already.
 	if c.readyFile != "" {
-		if err := writeReady(c.readyFile, listener.Addr().String()); err != nil {
-			return errors.Join(err, httpServer.Close())
+		remove, err := readyfile.Write(c.readyFile, map[string]string{"http": listener.Addr().String()})
+		if err != nil {
+			return errors.Join(fmt.Errorf("--ready-file: %w", err), listener.Close())
 		}
-		defer os.Remove(c.readyFile)
+		defer func() {
+			if err := remove(); err != nil {
+				log.Warn("the ready file stays", "error", err)
+			}
+		}()
+	}
+	log.Info("simpolicy, a stand-in for a GPU, is serving", "http", listener.Addr().String(), "model", c.model, "policy_version", st.PolicyVersion, "trainer", train != nil)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return serve(ctx, &http.Server{Handler: routes(inference, &h, reg), ReadHeaderTimeout: 10 * time.Second}, listener)
+	})
+	if train != nil {
+		group.Go(func() error { return train.Run(ctx) })
 	}
 	return group.Wait()
 }
@@ -158,7 +168,7 @@ func serve(ctx context.Context, s *http.Server, l net.Listener) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	if err := s.Shutdown(limit); err != nil {
-		return errors.Join(s.Close())
+		return s.Close()
 	}
 	return nil
 }

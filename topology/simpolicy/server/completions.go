@@ -69,7 +69,7 @@ type completionResponse struct {
 	Created        int64              `json:"created"`
 	Model          string             `json:"model"`
 	Choices        []completionChoice `json:"choices"`
-	PromptTokenIDs []uint32           `json:"prompt_token_ids,omitempty"`
+	PromptTokenIDs []uint32           `json:"prompt_token_ids,omitzero"`
 	Usage          usage              `json:"usage"`
 	PolicyVersion  uint32             `json:"policy_version"`
 }
@@ -80,8 +80,8 @@ type completionChoice struct {
 	Logprobs       *logprobs `json:"logprobs"`
 	FinishReason   string    `json:"finish_reason"`
 	StopReason     *uint32   `json:"stop_reason"`
-	TokenIDs       []uint32  `json:"token_ids,omitempty"`
-	PromptTokenIDs []uint32  `json:"prompt_token_ids,omitempty"`
+	TokenIDs       []uint32  `json:"token_ids,omitzero"`
+	PromptTokenIDs []uint32  `json:"prompt_token_ids,omitzero"`
 }
 
 type logprobs struct {

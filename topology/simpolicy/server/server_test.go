@@ -306,6 +306,9 @@ func TestAborts(t *testing.T) {
 	ask := object{"prompt": plain.prompt(), "n": 200, "seed": 7, "max_tokens": 500, "logprobs": 0, "return_token_ids": true}
 	whole := plain.complete(ask)
 	f := newFixture(t, func(c *Config) { c.AbortRate = 0.5 })
+	if _, b := newFixture(t, func(c *Config) { c.AbortRate = 1 }).do(context.Background(), "POST", "/v1/completions", `{"prompt":"x","max_tokens":1,"return_token_ids":true}`); !strings.Contains(string(b), `"token_ids":[]`) {
+		t.Errorf("aborted before its first token, it answers %s; want an empty list of token_ids", b)
+	}
 	first, second := f.complete(ask), f.complete(ask)
 	aborted, differ := 0, false
 	for i, c := range first.Choices {

@@ -42,11 +42,11 @@ func TestEveryStepBatchIsAnswered(t *testing.T) {
 		if r := rs[0]; r.GetData() != 8 || r.GetLossTokens() == 0 || r.GetEntropy() <= 0 || r.GetGradientNorm() <= 0 || r.GetRatioMax() < 1 {
 			t.Errorf("report of a trained step: %v", r)
 		}
-		if n := len(p.handed); n != 3 || p.handed[2].Version != 2 {
-			t.Errorf("handed to the server: %d snapshots, want 3, the last of version 2", n)
+		if h := p.handedOver(); len(h) != 3 || h[2].Version != 2 {
+			t.Errorf("handed to the server: %d snapshots, want 3, the last of version 2", len(h))
 		}
-		if p.ready != nil {
-			t.Errorf("ready: %v, want nil", p.ready)
+		if err := p.isReady(); err != nil {
+			t.Errorf("ready: %v, want nil", err)
 		}
 		p.stop()
 	})
@@ -265,14 +265,14 @@ func TestWaitsForAnAbsentBrokerAndThroughARestart(t *testing.T) {
 		w.broker.Close()
 		p := w.start(nil)
 		time.Sleep(time.Minute)
-		if p.ready == nil {
+		if p.isReady() == nil {
 			t.Error("ready though there is no broker")
 		}
 		w.startBroker()
 		w.writeStep(1)
 		settle()
-		if p.ready != nil {
-			t.Errorf("ready: %v, want nil once the broker is there", p.ready)
+		if err := p.isReady(); err != nil {
+			t.Errorf("ready: %v, want nil once the broker is there", err)
 		}
 		w.broker.Close()
 		time.Sleep(time.Minute)
@@ -289,7 +289,7 @@ func TestWaitsForTheTopic(t *testing.T) {
 		const late = "late."
 		p := w.start(func(c *Config) { c.Namespace = late })
 		time.Sleep(time.Minute)
-		if p.ready == nil {
+		if p.isReady() == nil {
 			t.Error("ready though the topic is not there")
 		}
 		p.cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -198,6 +199,18 @@ func (p *process) setReady(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ready = err
+}
+
+func (p *process) isReady() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ready
+}
+
+func (p *process) handedOver() []server.Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.handed)
 }
 
 // stop ends the process as a signal does.
