@@ -1,0 +1,6 @@
+//go:build synctests
+
+package kafkatest
+
+// virtual: the Kafka client was built for testing/synctest.
+const virtual = true

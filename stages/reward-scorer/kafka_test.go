@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sluice-rl/sluice/schemas/identity"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+)
+
+// On a broker, killed again and again at any moment: every copy is scored once, and
+// none is left ungraded by it.
+func TestKilledAtAnyMoment(t *testing.T) {
+	kafkatest.NeedsVirtualLocks(t)
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			kafkatest.Run(t, func(w *kafkatest.World) { killedAtAnyMoment(w, seed) })
+		})
+	}
+}
+
+func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var records []runner.Output
+	want := map[string]bool{}
+	for range 200 {
+		t := trajectory(1, uint32(rng.IntN(8)), 1+uint64(rng.IntN(8)), answered, `\boxed{7}`)
+		t.Prompt.Problem.QuestionId = fmt.Sprintf("q%d", t.GetSampleIndex())
+		want[identity.TrajectoryID(t)] = true
+		records = append(records, runner.Output{Topic: "trajectories", Body: t})
+	}
+	cfg := config{stepsKept: 10}
+	running := w.Ordeal(rng, "reward-scorer", cfg.run, records)
+	defer running.Stop()
+
+	got := map[string]int{}
+	for _, m := range w.Settle("scored") {
+		s := m.(*sluicev1.Scored)
+		id := identity.TrajectoryID(s.GetTrajectory())
+		if got[id]++; got[id] > 1 || !want[id] {
+			w.T.Errorf("%s was scored %d times", id, got[id])
+		}
+		if !s.GetGraded() || s.GetReward() != 1 {
+			w.T.Errorf("%s: graded %t, reward %v", id, s.GetGraded(), s.GetReward())
+		}
+	}
+	if len(got) != len(want) {
+		w.T.Errorf("%d copies were scored, want %d", len(got), len(want))
+	}
+}
