@@ -303,7 +303,7 @@ func TestClassicInfrastructureErrorsHoldTheRecord(t *testing.T) {
 
 func TestClassicMisconfigured(t *testing.T) {
 	inWorld(t, func(w *world) {
-		err := RunClassic(t.Context(), ClassicConfig{Cluster: w.cluster(), Stage: "sampler", Priority: []string{"scored"}}, nil)
+		err := RunClassic(w.t.Context(), ClassicConfig{Cluster: w.cluster(), Stage: "sampler", Priority: []string{"scored"}}, nil)
 		if !errors.Is(err, ErrConfig) {
 			t.Errorf("priority for a topic it does not read: %v, want ErrConfig", err)
 		}

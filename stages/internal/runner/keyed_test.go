@@ -350,11 +350,11 @@ func TestKeyedPrepare(t *testing.T) {
 
 func TestKeyedMisconfigured(t *testing.T) {
 	inWorld(t, func(w *world) {
-		err := RunKeyed(t.Context(), KeyedConfig{Cluster: w.cluster(), Stage: "sampler"}, nil)
+		err := RunKeyed(w.t.Context(), KeyedConfig{Cluster: w.cluster(), Stage: "sampler"}, nil)
 		if !errors.Is(err, ErrConfig) {
 			t.Errorf("a stage without changelog: %v, want ErrConfig", err)
 		}
-		err = RunKeyed(t.Context(), KeyedConfig{Cluster: ClusterConfig{}, Stage: "reward-scorer"}, nil)
+		err = RunKeyed(w.t.Context(), KeyedConfig{Cluster: ClusterConfig{}, Stage: "reward-scorer"}, nil)
 		if !errors.Is(err, ErrConfig) {
 			t.Errorf("no brokers: %v, want ErrConfig", err)
 		}

@@ -71,6 +71,9 @@ type RangesConfig struct {
 	At func(RangeStep, Range)
 }
 
+// rangesSession is short: the work between two heartbeats is never more than an insert.
+const rangesSession = 10 * time.Second
+
 func (cfg *RangesConfig) defaults() {
 	if cfg.MaxRecords == 0 {
 		cfg.MaxRecords = 1000
@@ -115,6 +118,8 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.RebalanceTimeout(cfg.RevokeDeadline+30*time.Second),
+		// A killed member's partitions wait this long for another.
+		kgo.SessionTimeout(rangesSession), kgo.HeartbeatInterval(rangesSession/5),
 		kgo.DisableAutoCommit(),
 		// A record polled for an assignment must not be taken for one of the next.
 		kgo.BlockRebalanceOnPoll(),

@@ -355,7 +355,7 @@ func TestShareGroupsMissing(t *testing.T) {
 
 func TestShareMisconfigured(t *testing.T) {
 	inWorld(t, func(w *world) {
-		err := RunShare(t.Context(), ShareConfig{Cluster: w.cluster(), Stage: "nobody"}, nil)
+		err := RunShare(w.t.Context(), ShareConfig{Cluster: w.cluster(), Stage: "nobody"}, nil)
 		if !errors.Is(err, ErrConfig) {
 			t.Errorf("unknown stage: %v, want ErrConfig", err)
 		}
