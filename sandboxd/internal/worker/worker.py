@@ -16,12 +16,23 @@ def _main():
     mode, exercise, wake = sys.argv[1:]
 
     def warm(source):
-        exec(compile(source, "<warm-up>", "exec"), {"__name__": "warm_up"})
-        # A first exception and its traceback load modules too.
+        # Walk the way that a program's life will take: what is touched here
+        # need not be loaded or paged in while a caller waits.
+        main = types.ModuleType("warm_up")
+        linecache.cache["<warm-up>"] = (len(source), None, source.splitlines(True), "<warm-up>")
+        exec(compile(source, "<warm-up>", "exec", dont_inherit=True), main.__dict__)
         try:
             raise ValueError
         except ValueError:
             traceback.print_exc(file=io.StringIO())
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=False)
+        print("%d %r" % (6 * 7, 1 / 3), file=out)
+        out.flush()
+        sys.stdout.flush()
+        threading.active_count()
+        main.__dict__.clear()
+        del linecache.cache["<warm-up>"]
+        gc.collect()
 
     if exercise:
         warm(exercise)
