@@ -288,6 +288,40 @@ func TestParametersByName(t *testing.T) {
 	}
 }
 
+// Any prompt is answered, in the grammar unless a turn in foreign words is open.
+func FuzzSample(f *testing.F) {
+	w := newWorld(f)
+	for _, p := range w.situations(f) {
+		text, err := w.tok.Decode(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, uint64(1), 50)
+		f.Add(text+"Let me think", uint64(2), 3)
+		f.Add(text+"<|im_end|>", uint64(3), 50)
+	}
+	f.Add("<|im_start|><|im_start|>user\n<tool_response>\n<|im_end|><|im_start|>", uint64(1), 9)
+	f.Fuzz(func(t *testing.T, text string, seed uint64, limit int) {
+		prompt := w.tok.Encode(text)
+		g, err := w.pol.Sample(Initial(), Request{Prompt: prompt, Seed: seed, MaxTokens: 1 + int(uint(limit)%600), Sampling: Plain})
+		if err != nil {
+			t.Fatalf("Sample: %v", err)
+		}
+		if len(g.Tokens) == 0 {
+			t.Fatal("no tokens")
+		}
+		scored, err := w.pol.Score(Initial(), 1, prompt, ids(g.Tokens))
+		if err != nil || len(scored) != len(g.Tokens) {
+			t.Fatalf("Score: %d tokens of %d, %v", len(scored), len(g.Tokens), err)
+		}
+		for i, tok := range scored {
+			if !scored[0].Foreign && (tok.Foreign || tok.Logprob != g.Tokens[i].Logprob) {
+				t.Fatalf("token %d: foreign %t, scored %v, sampled at %v", i, tok.Foreign, tok.Logprob, g.Tokens[i].Logprob)
+			}
+		}
+	})
+}
+
 func BenchmarkSampleFirstTurn(b *testing.B) {
 	w := newWorld(b)
 	prompt := w.prompt(b, true, weng)

@@ -83,7 +83,7 @@ func Step(cfg Config, pol *policy.Policy, params policy.Parameters, opt Optimize
 		return nil, opt, Report{}, err
 	}
 	params, opt = params.Clone(), opt.clone()
-	turns, err := turnsOf(micro)
+	turns, err := turnsOf(step, micro)
 	if err != nil {
 		return nil, opt, Report{}, err
 	}
@@ -123,7 +123,7 @@ type turn struct {
 	low, high float64
 }
 
-func turnsOf(micro []*sluicev1.MicroBatch) ([]turn, error) {
+func turnsOf(step *sluicev1.StepBatch, micro []*sluicev1.MicroBatch) ([]turn, error) {
 	var turns []turn
 	for _, m := range micro {
 		for _, d := range m.GetData() {
@@ -135,7 +135,7 @@ func turnsOf(micro []*sluicev1.MicroBatch) ([]turn, error) {
 			default:
 				return nil, fmt.Errorf("%w: micro-batch %d: token reduction %v is not known", ErrBatch, m.GetIndex(), m.GetTokenReduction())
 			}
-			turns = append(turns, split(d, turn{weight: weight, low: m.GetClipLow(), high: m.GetClipHigh()})...)
+			turns = append(turns, split(d, turn{weight: weight, low: step.GetClipLow(), high: step.GetClipHigh()})...)
 		}
 	}
 	return turns, nil

@@ -364,6 +364,24 @@ func TestConfigIsRefused(t *testing.T) {
 	}
 }
 
+// Whatever stands in a body, the answer is JSON and never the server's own failure.
+func FuzzRequests(f *testing.F) {
+	fix := newFixture(f, nil)
+	f.Add("/v1/completions", `{"prompt":[257,10],"n":2,"seed":-1,"max_tokens":4,"logprobs":0,"stop_token_ids":[258]}`)
+	f.Add("/v1/completions", `{"prompt":"<|im_start|>user","temperature":0}`)
+	f.Add("/tokenize", `{"messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"tools":[{}]}`)
+	f.Add("/detokenize", `{"tokens":[1,255]}`)
+	f.Fuzz(func(t *testing.T, path, body string) {
+		if !slices.Contains([]string{"/v1/completions", "/tokenize", "/detokenize"}, path) {
+			t.Skip("not a route that reads a body")
+		}
+		code, got := fix.do(context.Background(), "POST", path, body)
+		if code >= 500 || !json.Valid(got) {
+			t.Fatalf("%s %q: %d %s", path, body, code, got)
+		}
+	})
+}
+
 func BenchmarkCompletions(b *testing.B) {
 	f := newFixture(b, nil)
 	body, err := json.Marshal(object{"prompt": f.prompt(), "n": 8, "max_tokens": 1024, "logprobs": 0, "return_token_ids": true})
