@@ -23,11 +23,12 @@ func extract(text string, compat bool) string {
 	}
 	if answer, end, ok := lastBoxes(text); ok {
 		// "\boxed{255} … Final Answer: The final answer is $10,455$."
+		from := end
 		if compat {
-			end = 0 // Math-Verify prefers "final answer is" to any box
+			from = 0 // Math-Verify prefers it wherever it stands
 		}
-		if i := strings.LastIndex(text[end:], "inal answer is"); i > 0 && (!compat || !strings.Contains(text[end+i:], answer)) {
-			if rest, ok := afterAnchor(text[end+i-1:]); ok {
+		if i := strings.LastIndex(text[from:], "inal answer is"); i > 0 {
+			if rest, ok := afterAnchor(text[from+i-1:]); ok && (hasFormula(rest) || lastNumber(rest) != "") {
 				return fromSentence(rest, compat)
 			}
 		}

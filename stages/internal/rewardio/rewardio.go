@@ -29,6 +29,7 @@ type pair struct {
 	Gold     *string         `json:"gold"`
 	Pred     *string         `json:"pred"`
 	Decimals int             `json:"decimals"`
+	Sets     bool            `json:"set_against_inequality"`
 }
 
 type checked struct {
@@ -47,7 +48,8 @@ type failed struct {
 }
 
 // Check compares pairs. A pair may have "decimals", which replaces the number
-// of decimals that count for it.
+// of decimals that count for it, and "set_against_inequality", the option of
+// that name.
 func Check(r io.Reader, w io.Writer, profile mathverify.Profile) (Summary, error) {
 	var s Summary
 	if err := (mathverify.Options{Profile: profile}).Validate(); err != nil {
@@ -60,7 +62,7 @@ func Check(r io.Reader, w io.Writer, profile mathverify.Profile) (Summary, error
 		if err == nil && (p.Gold == nil || p.Pred == nil) {
 			err = errors.New("gold or pred is missing; want {\"id\", \"gold\", \"pred\"}")
 		}
-		o := mathverify.Options{Profile: profile, Decimals: p.Decimals}
+		o := mathverify.Options{Profile: profile, Decimals: p.Decimals, SetAgainstInequality: p.Sets}
 		if err == nil {
 			err = o.Validate()
 		}
