@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
+	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 )
 
@@ -32,7 +33,7 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 		want[identity.TrajectoryID(t)] = true
 		records = append(records, runner.Output{Topic: "trajectories", Body: t})
 	}
-	cfg := config{stepsKept: 10}
+	cfg := config{stepsKept: 10, set: reward.Default()}
 	running := w.Ordeal(rng, "reward-scorer", cfg.run, records)
 	defer running.Stop()
 

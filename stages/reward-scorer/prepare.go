@@ -30,6 +30,20 @@ type place struct {
 
 func placeOf(m runner.Message) place { return place{m.Partition, m.Offset} }
 
+// maxScoring bounds how many chunks of a batch are scored at once, chunkSize how many
+// trajectories one holds: more of both than there are processors, because verifiers
+// behind HTTP are waited for, and take a chunk in one request.
+const (
+	maxScoring = 16
+	chunkSize  = 64
+)
+
+// chunk is the size that keeps all processors busy.
+func chunk(n int) int {
+	procs := runtime.GOMAXPROCS(0)
+	return min(chunkSize, max(1, (n+procs-1)/procs))
+}
+
 // prepare scores a batch. What was prepared before is forgotten, so that memory is
 // bounded by one batch.
 func (s *scorer) prepare(ctx context.Context, ms []runner.Message) error {
@@ -40,10 +54,11 @@ func (s *scorer) prepare(ctx context.Context, ms []runner.Message) error {
 		}
 	}
 	results := make([][]reward.Result, len(gradable))
-	workers := min(runtime.GOMAXPROCS(0), len(gradable))
 	group, groupCtx := errgroup.WithContext(ctx)
-	for w := range workers {
-		from, to := w*len(gradable)/workers, (w+1)*len(gradable)/workers
+	group.SetLimit(maxScoring)
+	size := chunk(len(gradable))
+	for from := 0; from < len(gradable); from += size {
+		to := min(from+size, len(gradable))
 		group.Go(func() error {
 			copy(results[from:to], s.score(groupCtx, gradable[from:to]))
 			return nil

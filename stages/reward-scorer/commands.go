@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-rl/sluice/stages/internal/mathverify"
+	"github.com/sluice-rl/sluice/stages/internal/reward"
+	"github.com/sluice-rl/sluice/stages/internal/reward/rewardfile"
+	"github.com/sluice-rl/sluice/stages/internal/rewardio"
+	"github.com/sluice-rl/sluice/stages/internal/stage"
+)
+
+const rewardUsage = "YAML file that names the rewards and which of them decides; without it the reward is `outcome`, +1 or -1"
+
+func loadRewards(path string) (*reward.Set, error) {
+	return rewardfile.Load(path, rewardfile.Deps{Client: &http.Client{}, ReadFile: os.ReadFile})
+}
+
+// errLines: some lines were answered with an error in their place.
+var errLines = errors.New("lines that could not be read")
+
+// check is `reward-scorer check`.
+func check(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	f := pflag.NewFlagSet("reward-scorer check", pflag.ContinueOnError)
+	profile := f.String("profile", string(mathverify.Sound), "conventions of comparison: sound, or compat for those of Math-Verify")
+	if done, err := parse(f, args, `Compares answers: reads lines {"id","gold","pred"} from standard input and writes, in order,
+lines {"id","verdict","method","reason","gold_read","pred_read","micros"}.`, stdout); done || err != nil {
+		return err
+	}
+	if err := (mathverify.Options{Profile: mathverify.Profile(*profile)}).Validate(); err != nil {
+		return stage.Usage(err)
+	}
+	sum, err := rewardio.Check(stdin, stdout, mathverify.Profile(*profile))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "%d pairs: %d equal, %d different, %d undecided\n", sum.Lines-sum.Bad, sum.Equal, sum.Different, sum.Undecided)
+	return bad(sum)
+}
+
+// score is `reward-scorer score`.
+func score(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	f := pflag.NewFlagSet("reward-scorer score", pflag.ContinueOnError)
+	file := f.String("reward", "", rewardUsage)
+	if done, err := parse(f, args, `Scores responses: reads lines {"id","text","reference"} from standard input and writes, in
+order, lines {"id","reward","correct","valid_format","answer","verdict",...}.`, stdout); done || err != nil {
+		return err
+	}
+	set := reward.Default()
+	if *file != "" {
+		var err error
+		if set, err = loadRewards(*file); err != nil {
+			return stage.Usage(err)
+		}
+	}
+	sum, err := rewardio.ScoreLines(ctx, stdin, stdout, set)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "%d responses: %d equal, %d different, %d undecided, %d ungraded\n",
+		sum.Lines-sum.Bad, sum.Equal, sum.Different, sum.Undecided, sum.Ungraded)
+	return bad(sum)
+}
+
+// parse reads a sub-command's flags; done after --help.
+func parse(f *pflag.FlagSet, args []string, about string, stdout io.Writer) (done bool, err error) {
+	f.SetOutput(io.Discard)
+	switch err := f.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := fmt.Fprintf(stdout, "%s\n\n%s", about, f.FlagUsages())
+		return true, err
+	case err != nil:
+		return false, stage.Usage(err)
+	case f.NArg() > 0:
+		return false, stage.Usage(fmt.Errorf("unexpected argument %q: lines are read from standard input", f.Arg(0)))
+	}
+	return false, nil
+}
+
+func bad(sum rewardio.Summary) error {
+	if sum.Bad > 0 {
+		return fmt.Errorf("%w: %d of %d, each answered in its place", errLines, sum.Bad, sum.Lines)
+	}
+	return nil
+}
