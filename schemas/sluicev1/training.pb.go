@@ -252,7 +252,9 @@ func (BatchFate) EnumDescriptor() ([]byte, []int) {
 }
 
 // GroupMember is a member taken into its group: the first copy to reach the
-// grouper for its place, graded or given up. Later copies never appear here.
+// grouper for its place, graded or given up. Later copies do not appear here, but for
+// the first graded one after one that was given up, whose place it takes; the group's
+// closing names the copy that counts.
 type GroupMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scored        *Scored                `protobuf:"bytes,1,opt,name=scored,proto3" json:"scored,omitempty"`
