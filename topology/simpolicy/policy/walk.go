@@ -68,6 +68,8 @@ type walk struct {
 	lost   bool // the given tokens left the grammar
 	finish Finish
 	stop   uint32
+
+	one [1]branch // room for a token that is certain
 }
 
 // option is one text of a choice. End adds the end-of-turn token.
@@ -81,19 +83,23 @@ type option struct {
 // say writes a text that is certain.
 func (w *walk) say(text string) {
 	for _, id := range w.tok.Encode(text) {
-		if w.done || w.lost {
+		if !w.sure(id) {
 			return
 		}
-		w.step([]branch{{id: id}}, nil, noSite)
 	}
 }
 
-// end writes the end-of-turn token.
-func (w *walk) end() {
-	if !w.done && !w.lost {
-		w.step([]branch{{id: w.eos}}, nil, noSite)
+// sure takes a token that is certain; false if the walk has ended.
+func (w *walk) sure(id uint32) bool {
+	if w.done || w.lost {
+		return false
 	}
+	w.one[0] = branch{id: id}
+	return w.step(w.one[:], nil, noSite) == 0
 }
+
+// end writes the end-of-turn token.
+func (w *walk) end() { w.sure(w.eos) }
 
 // choose draws, or follows, one of the options by the site's logits, and returns its
 // index; -1 if the walk ended in the middle.
@@ -126,7 +132,12 @@ func (w *walk) among(s Site, logits []float64, options []option) int {
 		if w.done || w.lost {
 			return -1
 		}
-		if len(alive) == 1 && depth == len(texts[alive[0]]) {
+		if len(alive) == 1 {
+			for _, id := range texts[alive[0]][depth:] {
+				if !w.sure(id) {
+					return -1
+				}
+			}
 			return alive[0]
 		}
 		var next []branch
