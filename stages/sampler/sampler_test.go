@@ -33,11 +33,15 @@ func prompt(step uint64, slot uint32) *sluicev1.Prompt {
 
 // start runs a sampler on a fake server.
 func start(w *kafkatest.World, fake *inferencetest.Fake) (*kafkatest.Running, *stage.Env) {
+	s, env := prepare(w, fake)
+	return w.Start(s.run, env), env
+}
+
+func prepare(w *kafkatest.World, fake *inferencetest.Fake) (*sampler, *stage.Env) {
 	s := newSampler()
 	s.http = fake.Client()
 	s.cfg = config{url: "http://fake:8000", protocol: "qwen", logprobsMode: logprobsRaw, concurrency: 64, requestTimeout: time.Minute}
-	env := w.Env(name)
-	return w.Start(s.run, env), env
+	return s, w.Env(name)
 }
 
 // each answers every request with the same completions in turn.
