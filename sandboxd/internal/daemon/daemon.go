@@ -68,6 +68,9 @@ func New(ctx context.Context, cfg *Config, log *slog.Logger) (*Daemon, error) {
 	for _, m := range d.protections.Missing {
 		log.Warn("protection is missing or degraded", "which", m)
 	}
+	if why := d.groups.Why(); why != "" {
+		log.Warn("control groups are not fully usable", "why", why)
+	}
 	makers := max(1, int(math.Round(cfg.MakersPerCore*float64(runtime.NumCPU()))))
 	targets := cfg.Pool
 	if cfg.Isolation == Process {

@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"fmt"
-
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
 )
@@ -18,18 +16,18 @@ func protect(cfg *Config, groups *cgroup.Manager) api.Protections {
 		WallTime:  "killed by the daemon",
 		Missing:   []string{},
 	}
-	missing := func(format string, args ...any) { p.Missing = append(p.Missing, fmt.Sprintf(format, args...)) }
+	missing := func(what string) { p.Missing = append(p.Missing, what) }
 	if groups.Has("memory") {
 		p.Memory = string(groups.Version())
 	} else {
-		missing("memory: no memory cgroup (%s); only each process's address space is bounded", groups.Why())
+		missing("memory: no memory control group; only each process's address space is bounded")
 		missing("inodes: the number of files in /tmp is bounded by memory alone, and memory is not")
 		p.Memory = "RLIMIT_AS per process"
 	}
 	if groups.Has("cpu") {
 		p.CPU = string(groups.Version()) + " quota, and wall time"
 	} else {
-		missing("cpu: no cpu cgroup (%s); a program may use every core until its wall time is over", groups.Why())
+		missing("cpu: no cpu control group; a program may use every core until its wall time is over")
 		p.CPU = "wall time only"
 	}
 	if cfg.Isolation == Process {

@@ -241,6 +241,10 @@ func TestWithoutControlGroups(t *testing.T) {
 	if err := d.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	busy := call(t, d, api.Request{Code: "import time\nx = b'x' * (50 << 20)\nt = time.process_time()\nwhile time.process_time() - t < 0.3: pass"})
+	if busy.CPUMS < 200 || busy.PeakMemory < 10<<20 {
+		t.Errorf("cpu %.0f ms, peak memory %d; want the program's 300 ms and some memory by the host's account", busy.CPUMS, busy.PeakMemory)
+	}
 	for name, want := range map[string]api.Outcome{
 		"print(1)":                     api.OK,
 		"x = bytearray(4 << 30)":       api.OutOfMemory,

@@ -94,6 +94,9 @@ func (r Runtime) flags(root string) []string {
 		"--overlay2=none",
 		"--host-uds=none",
 		"--host-settings=ignore",
+		// The default pins a shared namespace by a mount on the host, which
+		// outlives everybody. (Only a directory root has a gofer at all.)
+		"--gofer-network-namespace=new",
 	}
 }
 

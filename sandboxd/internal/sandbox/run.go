@@ -50,6 +50,7 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 		stop = verdict.StoppedByOwner
 	}
 	wall := time.Since(begin)
+	used := s.usage() // without a control group, the dead can no longer be counted
 	if stop != verdict.NotStopped {
 		s.Kill()
 		<-s.exited
@@ -71,8 +72,10 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 		}
 	default:
 	}
-	used := s.usage()
-	used.CPU -= before.CPU
+	if s.cfg.Group != nil {
+		used = s.usage() // the kernel's last word, on memory kills above all
+	}
+	used.CPU = max(used.CPU-before.CPU, 0)
 	return s.report(stop, status, wall, used), nil
 }
 

@@ -68,15 +68,13 @@ func (s *Sandbox) hasExited() bool {
 }
 
 // usage is what the sandbox has consumed, by its control group or, without one,
-// by the host's account of its processes, which includes its start.
+// by the host's account of its processes.
 func (s *Sandbox) usage() cgroup.Usage {
 	if s.cfg.Group != nil {
 		return s.cfg.Group.Usage()
 	}
-	select {
-	case <-s.exited:
-	default:
-		return cgroup.Usage{}
+	if !s.hasExited() {
+		return treeUsage(s.cmd.Process.Pid)
 	}
 	u := cgroup.Usage{CPU: s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()}
 	if ru, ok := s.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
