@@ -95,18 +95,46 @@ func (x ball) sign() int {
 
 func (x ball) neg() ball { return ball{new(big.Float).Neg(x.mid), x.rad} }
 
+// widen adds radii. A float of big shifts one number to the other's exponent,
+// which for exponents far apart costs the difference in memory; so a radius that
+// is negligible beside the other is rounded up into it instead.
+func widen(r, s *big.Float) *big.Float {
+	if r.Sign() == 0 {
+		return newRad().Set(s)
+	}
+	if s.Sign() == 0 {
+		return newRad().Set(r)
+	}
+	if r.Cmp(s) < 0 {
+		r, s = s, r
+	}
+	if r.MantExp(nil)-s.MantExp(nil) > 2*radPrec {
+		s = newRad().SetMantExp(big.NewFloat(1), r.MantExp(nil)-radPrec)
+	}
+	return newRad().Add(r, s)
+}
+
 func (a *arith) add(x, y ball) ball {
+	if x.mid.Sign() != 0 && y.mid.Sign() != 0 {
+		gap := x.mid.MantExp(nil) - y.mid.MantExp(nil)
+		if gap < 0 {
+			x, y, gap = y, x, -gap
+		}
+		if gap > int(a.prec)+radPrec { // y is only an error of x
+			m := a.new().Set(x.mid)
+			r := widen(widen(x.rad, y.magnitude()), a.ulp(m))
+			return ball{m, r}
+		}
+	}
 	m := a.new().Add(x.mid, y.mid)
-	r := newRad().Add(x.rad, y.rad)
-	return ball{m, r.Add(r, a.ulp(m))}
+	return ball{m, widen(widen(x.rad, y.rad), a.ulp(m))}
 }
 
 func (a *arith) sub(x, y ball) ball { return a.add(x, y.neg()) }
 
 // magnitude bounds |x| for all numbers in the ball.
 func (x ball) magnitude() *big.Float {
-	m := newRad().Abs(x.mid)
-	return m.Add(m, x.rad)
+	return widen(newRad().Abs(x.mid), x.rad)
 }
 
 func (a *arith) mul(x, y ball) (ball, error) {
@@ -116,10 +144,10 @@ func (a *arith) mul(x, y ball) (ball, error) {
 	}
 	r := a.ulp(m)
 	if x.rad.Sign() != 0 {
-		r.Add(r, newRad().Mul(x.rad, y.magnitude()))
+		r = widen(r, newRad().Mul(x.rad, y.magnitude()))
 	}
 	if y.rad.Sign() != 0 {
-		r.Add(r, newRad().Mul(newRad().Abs(x.mid), y.rad))
+		r = widen(r, newRad().Mul(newRad().Abs(x.mid), y.rad))
 	}
 	return a.check(ball{m, r})
 }
@@ -133,12 +161,17 @@ func (a *arith) inv(x ball) (ball, error) {
 	if x.rad.Sign() != 0 {
 		// |1/x - 1/m| ≤ rad / (|m| (|m|-rad))
 		least := new(big.Float).SetPrec(radPrec).SetMode(big.ToZero).Abs(x.mid)
-		den := new(big.Float).SetPrec(radPrec).SetMode(big.ToZero).Sub(least, x.rad)
+		var den *big.Float
+		if least.MantExp(nil)-x.rad.MantExp(nil) < 2*radPrec {
+			den = new(big.Float).SetPrec(radPrec).SetMode(big.ToZero).Sub(least, x.rad)
+		} else {
+			den = new(big.Float).SetPrec(radPrec).SetMode(big.ToZero).Mul(least, big.NewFloat(0.999))
+		}
 		if den.Sign() <= 0 {
 			return ball{}, errPrecision
 		}
 		den.Mul(den, least)
-		r.Add(r, newRad().Quo(x.rad, den))
+		r = widen(r, newRad().Quo(x.rad, den))
 	}
 	return a.check(ball{m, r})
 }
@@ -165,7 +198,7 @@ func (a *arith) sqrt(x ball) (ball, error) {
 	r := a.ulp(m)
 	if x.rad.Sign() != 0 {
 		den := new(big.Float).SetPrec(radPrec).SetMode(big.ToZero).Set(m)
-		r.Add(r, newRad().Quo(x.rad, den))
+		r = widen(r, newRad().Quo(x.rad, den))
 	}
 	return a.check(ball{m, r})
 }
@@ -189,8 +222,7 @@ func (a *arith) wider(bits uint) *arith { return &arith{budget: a.budget, prec: 
 // round brings a ball to this precision.
 func (a *arith) round(x ball) ball {
 	m := a.new().Set(x.mid)
-	r := newRad().Set(x.rad)
-	return ball{m, r.Add(r, a.ulp(m))}
+	return ball{m, widen(x.rad, a.ulp(m))}
 }
 
 func (a *arith) exp(x ball) (ball, error) {
@@ -203,6 +235,10 @@ func (a *arith) exp(x ball) (ball, error) {
 	f, _ := x.mid.Float64()
 	if math.Abs(f) > 1e9 || x.rad.Cmp(big.NewFloat(0.25)) > 0 {
 		return ball{}, errPrecision
+	}
+	if x.mid.Sign() != 0 && x.mid.MantExp(nil) < -int(a.prec) { // 1 and an error of 2|x|
+		m := x.magnitude()
+		return ball{a.new().SetInt64(1), m.SetMantExp(m, 1)}, nil
 	}
 	w := a.wider(64)
 	k := int64(math.Round(f / math.Ln2))
@@ -225,7 +261,7 @@ func (a *arith) exp(x ball) (ball, error) {
 	rad := a.grow(m, 2)
 	if x.rad.Sign() != 0 { // e^(m±r) - e^m ≤ 2 r e^m for r ≤ 1/4
 		t := newRad().Mul(newRad().Abs(m), x.rad)
-		rad.Add(rad, t.Mul(t, big.NewFloat(2)))
+		rad = widen(rad, t.Mul(t, big.NewFloat(2)))
 	}
 	return a.check(ball{m, rad})
 }
@@ -274,14 +310,14 @@ func (a *arith) logBall(s *big.Float, x ball) (ball, error) {
 	m := a.new().Set(s)
 	rad := a.grow(m, 4)
 	if m.Sign() != 0 && m.MantExp(nil) < -40 { // cancellation: an absolute bound
-		rad.Add(rad, newRad().SetMantExp(big.NewFloat(1), -int(a.prec)-8))
+		rad = widen(rad, newRad().SetMantExp(big.NewFloat(1), -int(a.prec)-8))
 	}
 	if x.rad.Sign() != 0 { // |log(m±r) - log m| ≤ r/(m-r)
-		den := new(big.Float).SetPrec(radPrec).SetMode(big.ToZero).Sub(x.mid, x.rad)
-		if den.Sign() <= 0 {
-			return ball{}, errPrecision
+		inv, err := a.inv(x)
+		if err != nil {
+			return ball{}, err
 		}
-		rad.Add(rad, newRad().Quo(x.rad, den))
+		rad = widen(rad, newRad().Mul(x.rad, inv.magnitude()))
 	}
 	return a.check(ball{m, rad})
 }

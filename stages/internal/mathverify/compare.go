@@ -27,7 +27,7 @@ func CompareAnswer(gold, answer string, o Options) Verdict {
 }
 
 func compareTexts(gold, pred, g, p string, o Options) Verdict {
-	c := &comparer{budget: budget{maxSteps}, compat: o.Profile == Compat, decimals: o.Decimals, setRelation: o.SetAgainstInequality}
+	c := &comparer{budget: budget{left: maxSteps}, compat: o.Profile == Compat, decimals: o.Decimals, setRelation: o.SetAgainstInequality}
 	if c.decimals == 0 {
 		c.decimals = DefaultDecimals
 	}

@@ -290,7 +290,7 @@ func (v *numeric) long(text string) (ball, error) {
 	}
 	rad := newRad().Abs(m)
 	rad.SetMantExp(rad, -3300) // below 10^-993, and so above the digits cut off
-	return v.check(ball{m, rad.Add(rad, v.ulp(m))})
+	return v.check(ball{m, widen(rad, v.ulp(m))})
 }
 
 func (v *numeric) power(n *node) (cball, error) {

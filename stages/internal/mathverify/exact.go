@@ -8,7 +8,7 @@ import (
 // Limits of exact arithmetic.
 const (
 	maxBits    = 1 << 17 // of a numerator or denominator
-	maxSteps   = 200_000 // per comparison, over all methods
+	maxSteps   = 70_000  // per comparison, over all methods; one is about half a microsecond
 	maxFact    = 3_000   // largest factorial written out
 	maxIndices = 2_000   // terms of a sum or product
 )
@@ -21,7 +21,10 @@ var (
 
 // budget counts the work of one comparison, so that it ends at the same place
 // on every machine.
-type budget struct{ left int }
+type budget struct {
+	left int
+	bern []*big.Rat // Bernoulli numbers, once they are needed
+}
 
 func (b *budget) spend(n int) error {
 	if b.left -= n; b.left < 0 {

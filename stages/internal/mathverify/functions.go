@@ -81,11 +81,11 @@ func (v *numeric) floor(x cball, up bool) (cball, error) {
 	if !x.real {
 		return cball{}, errUnknown
 	}
-	lo := new(big.Float).SetPrec(v.prec).SetMode(big.ToNegativeInf).Sub(x.re.mid, x.re.rad)
-	hi := new(big.Float).SetPrec(v.prec).SetMode(big.ToPositiveInf).Add(x.re.mid, x.re.rad)
-	if lo.MantExp(nil) > 4000 || hi.MantExp(nil) > 4000 {
+	if m := x.re.magnitude(); m.MantExp(nil) > 4000 {
 		return cball{}, errPrecision
 	}
+	lo := new(big.Float).SetPrec(v.prec).SetMode(big.ToNegativeInf).Sub(x.re.mid, x.re.rad)
+	hi := new(big.Float).SetPrec(v.prec).SetMode(big.ToPositiveInf).Add(x.re.mid, x.re.rad)
 	down := func(f *big.Float) *big.Int {
 		i, acc := f.Int(nil)
 		if acc == big.Above { // truncation moved up: f was negative

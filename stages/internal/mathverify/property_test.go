@@ -129,7 +129,7 @@ func TestBallsHoldTheValue(t *testing.T) {
 				case "sin", "cos", "sinh", "cosh", "atan", "tanh", "asinh":
 					x *= 20
 				}
-				v := &numeric{arith: &arith{budget: &budget{maxSteps}, prec: 160}}
+				v := &numeric{arith: &arith{budget: &budget{left: maxSteps}, prec: 160}}
 				got, err := v.eval(call(name, rational(new(big.Rat).SetFloat64(x))))
 				if err != nil {
 					t.Fatalf("%s(%v): %v", name, x, err)
@@ -164,7 +164,7 @@ func TestBallsNarrowWithPrecision(t *testing.T) {
 		}
 		low := rapid.UintRange(128, 400).Draw(t, "low")
 		eval := func(prec uint) ball {
-			v := &numeric{arith: &arith{budget: &budget{maxSteps}, prec: prec}}
+			v := &numeric{arith: &arith{budget: &budget{left: maxSteps}, prec: prec}}
 			x, err := v.eval(n)
 			if err != nil {
 				t.Fatalf("%s at %d: %v", text, prec, err)
@@ -222,7 +222,7 @@ func TestLongNumbersAreReducedRight(t *testing.T) {
 		digits := rapid.StringMatching(`[1-9][0-9]{0,400}`).Draw(t, "digits")
 		i, _ := new(big.Int).SetString(digits, 10)
 		for _, p := range primes {
-			f := &field{budget: &budget{maxSteps}, p: p}
+			f := &field{budget: &budget{left: maxSteps}, p: p}
 			got, ok := f.digits(digits)
 			if want := new(big.Int).Mod(i, new(big.Int).SetUint64(p)).Uint64(); !ok || got != want {
 				t.Fatalf("%s mod %d: got %d %v, want %d", digits, p, got, ok, want)

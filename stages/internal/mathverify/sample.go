@@ -32,6 +32,12 @@ func (c *comparer) numbers(g, p *node) result {
 	return r
 }
 
+// moderate says whether a float can be turned into a rational at no great cost.
+func moderate(f *big.Float) bool {
+	e := f.MantExp(nil)
+	return e < 4000 && e > -4000
+}
+
 func (c *comparer) constants(g, p *node) result {
 	rounded := inexact(g) || inexact(p)
 	for _, prec := range []uint{firstPrecision, c.finalPrecision()} {
@@ -71,12 +77,11 @@ func (c *comparer) constants(g, p *node) result {
 func (c *comparer) judge(v *numeric, x, y cball, rounded, last bool) (result, bool) {
 	d := v.cadd(x, y.cneg())
 	apart := !d.re.hasZero() || !d.im.hasZero()
-	if rounded && x.real && y.real && (apart || last) {
+	if rounded && x.real && y.real && (apart || last) && moderate(x.re.mid) && moderate(y.re.mid) {
 		dr, _ := new(big.Float).Add(new(big.Float).Abs(d.re.mid), d.re.rad).Rat(nil)
 		xr, _ := x.re.mid.Rat(nil)
 		yr, _ := y.re.mid.Rat(nil)
-		if x.re.mid.MantExp(nil) < 4000 && x.re.mid.MantExp(nil) > -4000 && y.re.mid.MantExp(nil) < 4000 && y.re.mid.MantExp(nil) > -4000 &&
-			dr != nil && xr != nil && yr != nil && c.within(dr, xr, yr) {
+		if dr != nil && xr != nil && yr != nil && c.within(dr, xr, yr) {
 			return equal(MethodTolerance, "the same within the tolerance for decimals"), true
 		}
 	}
@@ -86,12 +91,12 @@ func (c *comparer) judge(v *numeric, x, y cball, rounded, last bool) (result, bo
 	if !last {
 		return result{}, false
 	}
-	size := newRad().Add(x.re.magnitude(), x.im.magnitude())
-	if t := newRad().Add(y.re.magnitude(), y.im.magnitude()); t.Cmp(size) > 0 {
+	size := widen(x.re.magnitude(), x.im.magnitude())
+	if t := widen(y.re.magnitude(), y.im.magnitude()); t.Cmp(size) > 0 {
 		size = t
 	}
 	bound := -int(v.prec) / 2
-	err := newRad().Add(d.re.rad, d.im.rad)
+	err := widen(d.re.rad, d.im.rad)
 	if err.Sign() == 0 || err.MantExp(nil) < size.MantExp(nil)+bound || err.MantExp(nil) < bound {
 		return equal(MethodInterval, "equal to "+strconv.Itoa(int(v.prec)/2)+" binary places"), true
 	}
@@ -116,7 +121,7 @@ func (c *comparer) magnitudes(g, p *node) (result, bool) {
 	}
 	d := v.sub(x.re, y.re)
 	if hasFactorial(g) || hasFactorial(p) { // Stirling's formula is cut short by less than this
-		d.rad = newRad().Add(d.rad, big.NewFloat(1e6))
+		d.rad = widen(d.rad, newRad().SetInt64(1_000_000))
 	}
 	if !d.hasZero() {
 		return different(MethodInterval, "the logarithms are apart"), true

@@ -16,6 +16,9 @@ func (a *arith) sincos(x ball) (sin, cos ball, err error) {
 	if exp > 1500 || x.rad.Cmp(big.NewFloat(1)) > 0 {
 		return ball{}, ball{}, errPrecision
 	}
+	if exp < -int(a.prec) { // sin x = x and cos x = 1, but for x³ and x²
+		return ball{a.new().Set(x.mid), widen(x.rad, a.ulp(x.mid))}, ball{a.new().SetInt64(1), x.magnitude()}, nil
+	}
 	w := a.wider(64 + uint(max(exp, 0)))
 	if int(w.prec) > constantBits-64 {
 		return ball{}, ball{}, errPrecision
@@ -41,8 +44,7 @@ func (a *arith) sincos(x ball) (sin, cos ball, err error) {
 	// error of rounding the reduced argument.
 	rad := func(m *big.Float) *big.Float {
 		t := newRad().SetMantExp(big.NewFloat(1), -int(a.prec)-16)
-		t.Add(t, a.ulp(m))
-		return t.Add(t, x.rad)
+		return widen(widen(t, a.ulp(m)), x.rad)
 	}
 	sm, cm := a.new().Set(s), a.new().Set(c)
 	return ball{sm, rad(sm)}, ball{cm, rad(cm)}, nil
@@ -79,6 +81,26 @@ func (a *arith) atan(x ball) (ball, error) {
 	if x.exactZero() {
 		return x, nil
 	}
+	exp := x.mid.MantExp(nil)
+	if exp < -int(a.prec) { // atan x = x, but for x³/3
+		return ball{a.new().Set(x.mid), widen(x.rad, a.ulp(x.mid))}, nil
+	}
+	if exp > 64 { // atan x = ±π/2 - atan 1/x
+		inv, err := a.inv(x)
+		if err != nil {
+			return ball{}, err
+		}
+		small, err := a.atan(inv)
+		if err != nil {
+			return ball{}, err
+		}
+		half := a.piBall()
+		half = ball{a.new().SetMantExp(half.mid, -1), half.rad}
+		if x.mid.Sign() < 0 {
+			half = half.neg()
+		}
+		return a.sub(half, small), nil
+	}
 	w := a.wider(64)
 	// Shrink with atan x = 2 atan(x/(1+√(1+x²))).
 	const halvings = 6
@@ -103,7 +125,7 @@ func (a *arith) atan(x ball) (ball, error) {
 	sum.SetMantExp(sum, halvings)
 	m := a.new().Set(sum)
 	rad := a.grow(m, 4)
-	return a.check(ball{m, rad.Add(rad, x.rad)}) // the slope is at most 1
+	return a.check(ball{m, widen(rad, x.rad)}) // the slope is at most 1
 }
 
 // asin and acos go through the arc tangent.
@@ -160,7 +182,7 @@ func (a *arith) gamma(x ball) (ball, error) {
 	w := a.wider(64)
 	product := w.small(1)
 	y := x
-	for bound := float64(w.prec) / 4; f < bound; f++ {
+	for bound := float64(w.prec) / 3; f < bound; f++ {
 		p, err := w.mul(product, y)
 		if err != nil {
 			return ball{}, err
@@ -212,16 +234,18 @@ func (a *arith) stirling(y ball) (ball, error) {
 		return ball{}, err
 	}
 	power := inv
-	bern := bernoulli(2 * 60)
-	for k := int64(1); k < 60; k++ {
-		c := new(big.Rat).Quo(bern[2*k], big.NewRat(2*k*(2*k-1), 1))
+	const terms = 36
+	if a.bern == nil {
+		a.bern = bernoulli(2 * terms)
+	}
+	for k := int64(1); k <= terms; k++ {
+		c := new(big.Rat).Quo(a.bern[2*k], big.NewRat(2*k*(2*k-1), 1))
 		t, err := a.mul(a.rat(c), power)
 		if err != nil {
 			return ball{}, err
 		}
-		if size := t.magnitude(); size.Sign() == 0 || size.MantExp(nil) < sum.mid.MantExp(nil)-int(a.prec) || k == 59 {
-			r := newRad().Add(sum.rad, size)
-			return ball{sum.mid, r}, nil
+		if size := t.magnitude(); size.Sign() == 0 || size.MantExp(nil) < sum.mid.MantExp(nil)-int(a.prec) || k == terms {
+			return ball{sum.mid, widen(sum.rad, size)}, nil
 		}
 		sum = a.add(sum, t)
 		if power, err = a.mul(power, sq); err != nil {
