@@ -59,7 +59,7 @@ func printTrajectory(ctx context.Context, w io.Writer, m *sluicev1.Scored, decod
 func text(ctx context.Context, decode detokenizer, tokens []uint32, otherwise string) string {
 	if decode != nil {
 		if s, err := decode(ctx, tokens); err == nil {
-			return terminal.EscapeLines(strings.TrimRight(s, "\n"))
+			return terminal.EscapeLines(strings.Trim(s, "\n"))
 		}
 	}
 	return terminal.EscapeLines(otherwise)
