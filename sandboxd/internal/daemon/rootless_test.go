@@ -113,12 +113,11 @@ func TestRoots(t *testing.T) {
 		t.Fatalf("no directory root in %s: %v", first.cfg.CacheDir, err)
 	}
 	for _, args := range [][]string{
-		{"--root=host", "--root-format=dir"},
 		{"--root=dir:" + tree[0], "--root-format=dir"},
 		{"--root=dir:" + tree[0], "--root-format=auto"},
 	} {
 		t.Run(strings.SplitN(args[0], ":", 2)[0]+args[1], func(t *testing.T) {
-			d := startDaemon(t, append(args, "--runsc="+runscPath, "--cache-dir="+t.TempDir())...)
+			d := startDaemon(t, append(args, "--runsc="+runscPath)...)
 			for _, cold := range []bool{false, true} {
 				r := call(t, d, api.Request{Code: "import os, numpy\nprint(numpy.arange(3).sum())\nopen('/usr/x', 'w')", Cold: cold})
 				if r.Outcome != api.Error || r.Exception != "OSError" && r.Exception != "PermissionError" || r.Stdout.Text() != "3\n" {
