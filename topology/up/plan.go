@@ -135,7 +135,15 @@ func (s *system) simpolicySpec() (supervise.Spec, error) {
 
 // stageSpec is a stage with the flags that every stage has.
 func (s *system) stageSpec(name string, args ...string) (supervise.Spec, error) {
-	return s.spec(name, fixed(append(append(s.kafka(), "--instance-id", "up"), args...)...))
+	return s.spec(name, fixed(append(append(s.kafka(), "--instance-id", s.instance()), args...)...))
+}
+
+// instance is the same over restarts and differs between directories, so that two of
+// them on one cluster do not fence each other.
+func (s *system) instance() string {
+	h := fnv.New64a()
+	h.Write([]byte(s.dir.path))
+	return fmt.Sprintf("up-%x", h.Sum64())
 }
 
 func (s *system) kafka() []string {
