@@ -31,12 +31,9 @@ func compareTexts(gold, pred, g, p string, o Options) Verdict {
 	if c.decimals == 0 {
 		c.decimals = DefaultDecimals
 	}
-	if gold != g || pred != p {
-		// A sentence equals itself, whatever would be extracted from it.
-		whole := strings.TrimSpace(gold)
-		if whole != g && len(whole) < 4096 && sameWriting(whole, p) || len(pred) < 4096 && sameWriting(strings.TrimSpace(pred), g) {
-			return Verdict{Outcome: Equal, Method: MethodText, Reason: "the same text", GoldRead: clipText(g, maxRead), PredRead: clipText(p, maxRead)}
-		}
+	// A sentence equals itself, whatever would be extracted from it.
+	if whole := strings.TrimSpace(gold); whole != g && len(whole) < 4096 && (whole == strings.TrimSpace(pred) || sameWriting(whole, p)) {
+		return Verdict{Outcome: Equal, Method: MethodText, Reason: "the same text", GoldRead: clipText(g, maxRead), PredRead: clipText(p, maxRead)}
 	}
 	return c.answers(g, p)
 }
@@ -119,7 +116,7 @@ func (c *comparer) answers(g, p string) Verdict {
 	if errG != nil || errP != nil {
 		return c.unread(v, g == p, errors.Join(errG, errP))
 	}
-	if len(gt) > 0 && key(gt) == key(pt) {
+	if len(gt) > 0 && len(gt) <= 3*len(pt) && len(pt) <= 3*len(gt) && key(gt) == key(pt) {
 		v.Outcome, v.Method, v.Reason = Equal, MethodText, "the same text"
 		return v
 	}
@@ -277,7 +274,14 @@ func key(toks []token) string {
 
 // choiceOf returns the letter of "(B)", "B.", "B) text" or "(B) text".
 func choiceOf(s string) string {
-	s = strings.TrimSpace(strings.NewReplacer(`\text{`, "", `\textbf{`, "", `\mathrm{`, "", `\mathbf{`, "", "}", "", "$", "", `\ `, " ").Replace(clipText(s, 200)))
+	s = clipText(s, 200)
+	if !strings.ContainsAny(s, "ABCDEFGHIJ") {
+		return ""
+	}
+	for _, wrap := range []string{`\text{`, `\textbf{`, `\mathrm{`, `\mathbf{`, "}", "$"} {
+		s = strings.ReplaceAll(s, wrap, "")
+	}
+	s = strings.TrimSpace(strings.ReplaceAll(s, `\ `, " "))
 	open := strings.HasPrefix(s, "(")
 	s = strings.TrimPrefix(s, "(")
 	if s == "" || s[0] < 'A' || s[0] > 'J' {

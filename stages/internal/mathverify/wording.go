@@ -1,0 +1,82 @@
+package mathverify
+
+import "strings"
+
+// wordsWith compares when at least one side is text.
+func (c *comparer) wordsWith(g, p *node) result {
+	a, b := wording(g), wording(p)
+	switch {
+	case a == b && a != "":
+		return equal(MethodWords, "the same words")
+	case g.op == opWords && p.op == opWords:
+		return different(MethodWords, "different words")
+	}
+	w, other := g, p
+	if p.op == opWords {
+		w, other = p, g
+	}
+	if n, ok := numberWords[wording(w)]; ok {
+		return c.value(integer(n), other)
+	}
+	if other.op == opList || other.op == opSet {
+		return c.unordered(items(g), items(p))
+	}
+	if set := wordSet[wording(w)]; set != nil {
+		return c.value(set, other)
+	}
+	if name, v := assignment(other); name != nil {
+		if g == other {
+			return c.value(v, p)
+		}
+		return c.value(g, v)
+	}
+	return different(MethodWords, "words against a quantity")
+}
+
+var numberWords = map[string]int64{
+	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+	"eleven": 11, "twelve": 12,
+}
+
+var wordSet = map[string]*node{
+	"all real numbers": seal(&node{op: opReals, name: "R"}), "all reals": seal(&node{op: opReals, name: "R"}),
+	"empty set": leaf(opEmpty), "no solution": leaf(opEmpty), "no solutions": leaf(opEmpty),
+	"infinity": leaf(opInf),
+}
+
+// wording is what text is compared by: lower case, without articles and
+// punctuation.
+func wording(n *node) string {
+	switch n.op {
+	case opWords, opSym:
+		var kept []string
+		for _, w := range strings.FieldsFunc(strings.ToLower(n.name), func(r rune) bool {
+			return r == ' ' || r == '.' || r == ',' || r == '!' || r == '"' || r == '\'' || r == '(' || r == ')'
+		}) {
+			if w != "the" && w != "a" && w != "an" || len(n.name) == 1 {
+				kept = append(kept, w)
+			}
+		}
+		return strings.Join(kept, " ")
+	case opMul: // letters that spell a word
+		var b strings.Builder
+		for _, k := range n.kids {
+			switch k.op {
+			case opSym:
+				b.WriteString(strings.ToLower(k.name))
+			case opE:
+				b.WriteString("e")
+			case opI:
+				b.WriteString("i")
+			default:
+				return ""
+			}
+		}
+		return b.String()
+	case opE:
+		return "e"
+	case opI:
+		return "i"
+	}
+	return ""
+}
