@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"testing"
-	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/internal/image"
@@ -22,13 +21,13 @@ func BenchmarkPoolHit(b *testing.B) {
 	for _, img := range image.Standard() {
 		b.Run(img.Name, func(b *testing.B) {
 			d := startDaemon(b, "--pool=bare=0,"+img.Name+"=2")
-			d.settleFor(b)
+			d.settle(b)
 			begin := d.groups.TotalCPU()
 			var wall float64
 			n := 0
 			for b.Loop() {
 				b.StopTimer()
-				d.settleFor(b)
+				d.settle(b)
 				b.StartTimer()
 				r := call(b, d, api.Request{Code: benchPrograms[img.Name], Image: img.Name})
 				if r.Outcome != api.OK || !r.Warm {
@@ -38,7 +37,7 @@ func BenchmarkPoolHit(b *testing.B) {
 				n++
 			}
 			b.StopTimer()
-			d.settleFor(b)
+			d.settle(b)
 			b.ReportMetric(wall/float64(n), "program-ms/op")
 			b.ReportMetric(float64((d.groups.TotalCPU()-begin).Microseconds())/1000/float64(n), "cpu-ms/op")
 		})
@@ -61,19 +60,4 @@ func BenchmarkCold(b *testing.B) {
 			b.ReportMetric(float64((d.groups.TotalCPU()-begin).Microseconds())/1000/float64(n), "cpu-ms/op")
 		})
 	}
-}
-
-func (d *Daemon) settleFor(b *testing.B) {
-	b.Helper()
-	d.Service().Wait()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		full := true
-		for _, img := range d.pool.State() {
-			full = full && img.Ready == img.Target
-		}
-		if full {
-			return
-		}
-	}
-	b.Fatal("the pool does not fill")
 }

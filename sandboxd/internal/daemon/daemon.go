@@ -161,11 +161,11 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 	return gvisorMaker{made}, nil
 }
 
-// Prepare proves that a program runs, builds the images, and proves it again
-// from the pool. Calls are taken once it returns nil.
+// Prepare proves that a program runs, builds the first image, and proves it
+// again from the pool; the other images follow in the background. Calls are taken once it returns nil.
 func (d *Daemon) Prepare(ctx context.Context) error {
 	if err := d.service.Probe(ctx); err != nil {
-		return fmt.Errorf("first program: %w", err)
+		return fmt.Errorf("the first program failed, so nothing would run here (platform %s; --platform=ptrace needs less of the machine, and --help says what containers need): %w", d.cfg.Platform, err)
 	}
 	d.pool.Build(ctx)
 	if len(d.pool.State()) > 0 {

@@ -90,7 +90,29 @@ func startDaemon(t testing.TB, args ...string) *Daemon {
 	if err := d.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	d.settle(t)
 	return d
+}
+
+// settle waits until nothing is being destroyed and the pool is full.
+func (d *Daemon) settle(t testing.TB) {
+	t.Helper()
+	d.Service().Wait()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
+		full := true
+		for _, img := range d.pool.State() {
+			if img.Error != "" {
+				t.Fatalf("image %s: %s", img.Name, img.Error)
+			}
+			full = full && img.Ready == img.Target
+		}
+		if full {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the pool does not fill: %+v", d.pool.State())
+		}
+	}
 }
 
 func testLog(t testing.TB) *slog.Logger {

@@ -122,7 +122,7 @@ attempt("host pids", lambda: [p for p in os.listdir('/proc') if p.isdigit() and 
 		{name: "the host's users and files", want: one(api.OK), code: `
 import os
 print(open('/etc/passwd').read(), end='')
-print(os.path.exists('/root'), os.path.exists('/home'), os.path.exists('/work'), os.path.exists('/etc/shadow'), os.path.exists('/bin/sh'))
+print(os.path.exists('/root'), os.path.exists('/home'), os.path.exists('/opt'), os.path.exists('/etc/shadow'), os.path.exists('/bin/sh'))
 print(os.getuid(), os.getgid(), os.getgroups())`,
 			check: prints("nobody:x:65534:65534:nobody:/tmp:/nonexistent\nFalse False False False False\n65534 65534 []\n")},
 		{name: "the environment", code: "import os\nprint(sorted(os.environ))", want: one(api.OK), check: func(t *testing.T, r api.Result) {

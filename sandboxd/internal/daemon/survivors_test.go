@@ -178,23 +178,6 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-// settle waits until the pool is full and nothing is in the making.
-func (d *Daemon) settle(t *testing.T) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		full := true
-		for _, img := range d.pool.State() {
-			full = full && img.Ready == img.Target
-		}
-		if full {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the pool does not fill")
-		}
-	}
-}
-
 type held struct {
 	processes, groups, folders, mounts, descriptors, goroutines int
 	heap                                                        uint64

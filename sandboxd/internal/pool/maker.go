@@ -98,10 +98,7 @@ func (p *Pool) failed(s *shelf, err error) {
 	s.failures++
 	s.pauseTo = time.Now().Add(failurePause)
 	time.AfterFunc(failurePause, p.changed.Broadcast)
-	for _, d := range s.waiting {
-		d <- nil
-	}
-	s.waiting = nil
+	s.turnAway()
 	p.metrics.MakeFailures.WithLabelValues(s.image.Name).Inc()
 	p.log.Error("sandbox could not be restored", "image", s.image.Name, "failures", s.failures, "err", err)
 }

@@ -104,24 +104,38 @@ func New(cfg Config, images []image.Image, maker Maker, m *metrics.Metrics, log 
 	return p
 }
 
-// Build builds every image, smallest first, and starts filling the shelves. An
-// image that cannot be built is logged and left out: its programs start cold.
+// Build starts the makers and builds every image, smallest first; it returns
+// once the first is built, and the others follow. Until then their callers wait
+// as for any warm sandbox. An image that cannot be built is logged and left out:
+// its programs start cold.
 func (p *Pool) Build(ctx context.Context) {
 	for range p.cfg.Makers {
 		p.work.Go(p.make)
 	}
-	for _, s := range p.shelves {
-		p.build(ctx, s)
+	if len(p.shelves) == 0 {
+		return
 	}
+	p.build(ctx, p.shelves[0])
+	p.work.Go(func() {
+		for _, s := range p.shelves[1:] {
+			if p.ctx.Err() != nil {
+				return
+			}
+			p.build(p.ctx, s)
+		}
+	})
 }
 
 func (p *Pool) build(ctx context.Context, s *shelf) {
 	err := p.maker.Build(ctx, s.image)
 	p.mu.Lock()
 	s.built, s.err, s.failures = err == nil, err, 0
+	if err != nil {
+		s.turnAway()
+	}
 	p.changed.Broadcast()
 	p.mu.Unlock()
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 		p.log.Error("image could not be built: its programs start cold", "image", s.image.Name, "err", err)
 	}
 }
@@ -201,12 +215,19 @@ func (p *Pool) boot(ctx context.Context) (Sandbox, error) {
 }
 
 // choose returns the shelf to take from: the smallest sufficient image with a
-// sandbox ready, else the smallest that is built, else none.
+// sandbox ready, else the smallest that is built, else the smallest that is
+// still to be built, else none.
 func (p *Pool) choose(name string) *shelf {
-	var fallback *shelf
+	var fallback, pending *shelf
 	for _, candidate := range image.Larger(name) {
 		for _, s := range p.shelves {
-			if s.image.Name != candidate || !s.built {
+			if s.image.Name != candidate {
+				continue
+			}
+			if !s.built {
+				if pending == nil && s.err == nil {
+					pending = s
+				}
 				continue
 			}
 			if len(s.ready) > 0 {
@@ -217,7 +238,18 @@ func (p *Pool) choose(name string) *shelf {
 			}
 		}
 	}
+	if fallback == nil {
+		return pending
+	}
 	return fallback
+}
+
+// turnAway sends a shelf's waiters to cold sandboxes.
+func (s *shelf) turnAway() {
+	for _, d := range s.waiting {
+		d <- nil
+	}
+	s.waiting = nil
 }
 
 // pop returns a living sandbox, the one waiting longest.
@@ -267,10 +299,7 @@ func (p *Pool) Close() error {
 	for _, s := range p.shelves {
 		boxes = append(boxes, s.ready...)
 		s.ready = nil
-		for _, d := range s.waiting {
-			d <- nil
-		}
-		s.waiting = nil
+		s.turnAway()
 	}
 	p.mu.Unlock()
 	errs := make([]error, len(boxes))

@@ -47,10 +47,12 @@ type maker struct {
 	mu                           sync.Mutex
 	alive, made, booted, built   int
 	inTheMaking, mostInTheMaking int
+	buildTime                    time.Duration
 	buildError, restoreError     error
 }
 
 func (m *maker) Build(context.Context, image.Image) error {
+	time.Sleep(m.buildTime)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.built++
@@ -281,6 +283,25 @@ func TestWaitersComeBeforeShelves(t *testing.T) {
 		b := take(t, p, image.Bare)
 		if b.image != image.Bare || time.Since(begin) > 2*time.Second {
 			t.Errorf("got %s after %s, want bare before the shelves are filled", b.image, time.Since(begin))
+		}
+	})
+}
+
+func TestCallersWaitForAnImageThatIsBeingBuilt(t *testing.T) {
+	m := &maker{buildTime: 3 * time.Second}
+	synctest.Test(t, func(t *testing.T) {
+		p := New(Config{Targets: map[string]int{image.Bare: 1, image.Sympy: 1}, Makers: 1, WarmWait: 10 * time.Second},
+			image.Standard(), m, metrics.New(), slog.New(slog.DiscardHandler))
+		begin := time.Now()
+		p.Build(t.Context())
+		if time.Since(begin) != 3*time.Second {
+			t.Errorf("Build took %s, want the first image's 3s", time.Since(begin))
+		}
+		if b := take(t, p, image.Sympy); b.image != image.Sympy || m.booted != 0 {
+			t.Errorf("got %s, %d booted; want to wait for the sympy image", b.image, m.booted)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -1,0 +1,47 @@
+// Package sandboxd is only this page: a map of the daemon that runs untrusted
+// Python, each program in a gVisor sandbox of its own.
+//
+// Reads: programs over a unix socket. Writes: results. Promises: one sandbox per
+// call, never reused; typed outcomes that the program cannot forge; nothing left
+// behind. What is defended, by which mechanism and what is not: THREATMODEL.md.
+//
+// # Where things are
+//
+//	cmd/sandboxd        the binary: serve, and `sandboxd run FILE.py`
+//	client, api         what callers import: the client and the wire types
+//	bench               prints the README's table
+//	internal/command    the command line
+//	internal/daemon     configuration, start, stop; the tests against real gVisor
+//	internal/server     HTTP
+//	internal/service    a call from arrival to result; reservations
+//	internal/admission  who may run, who waits, who is sent away
+//	internal/breaker    stops intake when the infrastructure fails
+//	internal/pool       warm sandboxes, made off the callers' path
+//	internal/factory    boots, checkpoints and restores sandboxes
+//	internal/sandbox    one sandbox: start, one program, end
+//	internal/worker     the Python process that becomes the program
+//	internal/verdict    how a call ended, from evidence (pure)
+//	internal/control    asks gVisor's kernel when the program ended
+//	internal/runsc      gVisor's command lines
+//	internal/bundle     the OCI specification as typed values
+//	internal/rootfs     the read-only root: host's Python, directory or OCI image
+//	internal/cgroup     memory, CPU and process limits; v1, v2 or none
+//	internal/image      the warm images, and which one a program wants (pure)
+//	internal/output     the end of a stream, and its length
+//	internal/spawn      processes that die with the daemon
+//	internal/state      the state folder: one daemon, and no survivors
+//	internal/procbox    plain processes, for --isolation=process
+//	internal/metrics    what is counted
+//
+// # What is not obvious
+//
+//   - The worker's protocol ends before the program begins. After that the
+//     daemon believes gVisor and the control group, never a byte from inside.
+//   - gVisor's kernel is asked for the exit status over its control socket: the
+//     runtime's own exit comes some 20 ms later, after it has taken the sandbox
+//     apart. Then the sandbox is killed, which is cheaper than letting it end.
+//   - Each sandbox joins its control group before it executes anything, by way
+//     of a one-line shell script, which works alike on v1 and v2.
+//   - An overloaded pool is a queue: callers wait for the next restore, since
+//     booting instead would cost several times the CPU.
+package sandboxd
