@@ -51,7 +51,11 @@ func NewTemplate(ctx context.Context, r Renderer, systemPrompt string, tools jso
 		return nil, fmt.Errorf("an assistant's last message: %w", err)
 	}
 	// An observation of one token, so that the template's own can be counted: an empty
-	// one may join what is around it.
+	// one may join what is around it. And it must show: some templates leave a tool's
+	// message out if the message before it has no structured call.
+	if _, err := split(ctx, r, func(observation string) Conversation { return t.observed(placeholder, observation) }); err != nil {
+		return nil, fmt.Errorf("an observation: %w", err)
+	}
 	observed, err := split(ctx, r, func(assistant string) Conversation { return t.observed(assistant, placeholder) })
 	if err != nil {
 		return nil, fmt.Errorf("an assistant's message before an observation: %w", err)
@@ -126,7 +130,7 @@ func split(ctx context.Context, r Renderer, with func(assistant string) Conversa
 		}
 	}
 	if differing != 1 {
-		return parts{}, fmt.Errorf("%w: two texts of one character differ in %d tokens, want 1: it repeats or drops the assistant's text", ErrTemplate, differing)
+		return parts{}, fmt.Errorf("%w: two texts of one character differ in %d tokens, want 1: it repeats, changes or drops the text", ErrTemplate, differing)
 	}
 	return parts{head: a[:at+1], tail: a[at+1:]}, nil
 }

@@ -60,6 +60,9 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		"repeats the assistant's text": func(m []rollout.Message, tools json.RawMessage, generate bool) string {
 			return inferencetest.Plain(append(m, m[2]), tools, generate)
 		},
+		"drops the observation": func(m []rollout.Message, tools json.RawMessage, generate bool) string {
+			return inferencetest.Plain(m[:min(len(m), 3)], tools, generate)
+		},
 		"does not close a message": func(m []rollout.Message, tools json.RawMessage, generate bool) string {
 			return strings.TrimSuffix(inferencetest.Plain(m, tools, generate), "<|im_end|>\n")
 		},

@@ -30,9 +30,13 @@ type Info struct {
 	MaxModelLen int
 }
 
-// Check asks what the server serves, waiting for it if it is away. An endpoint without
+// Check asks whether the server is fit for work and what it serves, waiting for it if
+// it is away. An endpoint without
 // a model gets the server's only one.
 func (v *VLLM) Check(ctx context.Context, ep Endpoint) (Info, error) {
+	if err := v.transport.call(ctx, http.MethodGet, join(ep.URL, "/health"), nil, nil); err != nil {
+		return Info{}, err
+	}
 	var answer struct {
 		Data []struct {
 			ID          string `json:"id"`
@@ -54,11 +58,6 @@ func (v *VLLM) Check(ctx context.Context, ep Endpoint) (Info, error) {
 		return Info{}, fmt.Errorf("%w: %q: %s serves %q", ErrUnknownModel, ep.Model, ep.URL, names)
 	}
 	return Info{Model: names[at], MaxModelLen: answer.Data[at].MaxModelLen}, nil
-}
-
-// Healthy asks whether the server is fit for work, waiting for it if it is away.
-func (v *VLLM) Healthy(ctx context.Context, ep Endpoint) error {
-	return v.transport.call(ctx, http.MethodGet, join(ep.URL, "/health"), nil, nil)
 }
 
 // Request asks for completions of one prompt.
