@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/scoring"
 )
 
 const topicScored = "scored"
@@ -101,10 +102,10 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 		return e, nil
 	}
 	results := m.results(msg)
-	if results == nil && ungraded(t) == "" {
+	if results == nil && scoring.Ungraded(t) == "" {
 		return e, fmt.Errorf("trajectory %s has not been prepared", id)
 	}
-	s := scoredOf(t, results)
+	s := scoring.Of(t, results)
 	s.ScoredAt = timestamppb.New(now)
 	m.metrics.count(s)
 	e.Outputs = append(e.Outputs, runner.Output{Topic: topicScored, Body: s})

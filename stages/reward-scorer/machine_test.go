@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/machinetest"
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/scoring"
 )
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -47,7 +48,7 @@ func scoreOne(t *testing.T, set *reward.Set, traj *sluicev1.Trajectory) *sluicev
 	if err := s.prepare(t.Context(), []runner.Message{m}); err != nil {
 		t.Fatal(err)
 	}
-	got := scoredOf(traj, s.of(m))
+	got := scoring.Of(traj, s.of(m))
 	if err := codec.Validate(got); err != nil {
 		t.Error(err)
 	}
@@ -154,7 +155,7 @@ func TestARewardThatPanicsCostsOneTrajectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{true, false, true} {
-		if got := scoredOf(ms[i].Body.(*sluicev1.Trajectory), s.of(ms[i])); got.GetGraded() != want {
+		if got := scoring.Of(ms[i].Body.(*sluicev1.Trajectory), s.of(ms[i])); got.GetGraded() != want {
 			t.Errorf("trajectory %d graded %t (%s), want %t", i, got.GetGraded(), got.GetUngradedReason(), want)
 		}
 	}
@@ -170,35 +171,6 @@ func TestARecordThatWasNotPreparedIsNoReward(t *testing.T) {
 		runner.Message{Topic: "trajectories", Body: trajectory(1, 0, 1, answered, `\boxed{7}`)}, start)
 	if err == nil || len(e.Outputs) > 0 {
 		t.Errorf("error %v with outputs %v, want an error alone", err, e.Outputs)
-	}
-}
-
-func TestTheFactsOfATrajectory(t *testing.T) {
-	traj := trajectory(1, 0, 1, answered, "x")
-	traj.PromptTokens = []uint32{1, 2, 3}
-	failed := &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_TIMEOUT}
-	ok := &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK}
-	traj.Turns = []*sluicev1.Turn{
-		{Tokens: []uint32{1, 2}, GlueTokens: []uint32{3}, Execution: failed, Truncated: true},
-		{Tokens: []uint32{1}, GlueTokens: []uint32{3, 4}, Execution: ok},
-		{Tokens: []uint32{1, 5}},
-	}
-	traj.CodeCalls, traj.Executions = 2, 2
-	want := reward.Input{
-		FinalText: "x", Reference: "7", EndReason: "END_REASON_ANSWER", CodeCalls: 2, CodeErrors: 1, Executions: 2,
-		FirstCallFailed: true, Turns: 3, Tokens: 11, DataSource: "gsm8k", QuestionID: "q", RunID: "run",
-	}
-	if diff := cmp.Diff(want, inputOf(traj)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestTextsOfAScoreAreBounded(t *testing.T) {
-	if got := clip("a\xffb"); got != "a\uFFFDb" {
-		t.Errorf("%q", got)
-	}
-	if got := clip(strings.Repeat("é", 5000)); len(got) > maxText+10 || !strings.HasSuffix(got, " [...]") {
-		t.Errorf("%d bytes", len(got))
 	}
 }
 

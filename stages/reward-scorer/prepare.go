@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/scoring"
 )
 
 // scorer computes rewards before a batch's transaction begins, on all processors, and
@@ -49,7 +49,7 @@ func chunk(n int) int {
 func (s *scorer) prepare(ctx context.Context, ms []runner.Message) error {
 	var gradable []runner.Message
 	for _, m := range ms {
-		if t, ok := m.Body.(*sluicev1.Trajectory); ok && ungraded(t) == "" {
+		if t, ok := m.Body.(*sluicev1.Trajectory); ok && scoring.Ungraded(t) == "" {
 			gradable = append(gradable, m)
 		}
 	}
@@ -81,43 +81,13 @@ func (s *scorer) prepare(ctx context.Context, ms []runner.Message) error {
 	return nil
 }
 
-// score never panics: where a reward does, its trajectories are scored one by one, so
-// that only the one that cannot be scored stays ungraded.
-func (s *scorer) score(ctx context.Context, ms []runner.Message) (results [][]reward.Result) {
-	in := make([]reward.Input, len(ms))
+// score scores a chunk.
+func (s *scorer) score(ctx context.Context, ms []runner.Message) [][]reward.Result {
+	ts := make([]*sluicev1.Trajectory, len(ms))
 	for i, m := range ms {
-		in[i] = inputOf(m.Body.(*sluicev1.Trajectory))
+		ts[i] = m.Body.(*sluicev1.Trajectory)
 	}
-	results, err := s.attempt(ctx, in)
-	if err == nil {
-		return results
-	}
-	for i := range in {
-		one, err := s.attempt(ctx, in[i:i+1])
-		if err != nil {
-			one = [][]reward.Result{s.failed(err)}
-		}
-		results = append(results, one[0])
-	}
-	return results
-}
-
-func (s *scorer) attempt(ctx context.Context, in []reward.Input) (results [][]reward.Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			results, err = nil, fmt.Errorf("the reward panicked: %v", p)
-		}
-	}()
-	return s.set.ScoreAll(ctx, in), nil
-}
-
-// failed is what every scorer has to say of a trajectory that none could look at.
-func (s *scorer) failed(err error) []reward.Result {
-	var all []reward.Result
-	for _, sc := range s.set.Scorers() {
-		all = append(all, reward.Result{Output: reward.Output{Scorer: sc.Name, Version: sc.Version}, Err: err})
-	}
-	return all
+	return scoring.Score(ctx, s.set, ts)
 }
 
 // of returns what was prepared for a record; nil if it was not.

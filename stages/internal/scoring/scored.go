@@ -1,4 +1,4 @@
-package main
+package scoring
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 )
 
-// scoredOf joins a trajectory with what the rewards say of it, the deciding one first.
+// Of joins a trajectory with what the rewards say of it, the deciding one first.
 // A trajectory that is ungraded by its end needs none.
-func scoredOf(t *sluicev1.Trajectory, results []reward.Result) *sluicev1.Scored {
+func Of(t *sluicev1.Trajectory, results []reward.Result) *sluicev1.Scored {
 	s := &sluicev1.Scored{Trajectory: t}
-	if why := ungraded(t); why != "" {
+	if why := Ungraded(t); why != "" {
 		s.UngradedReason = why
 		return s
 	}

@@ -1,4 +1,4 @@
-package main
+package scoring
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 )
 
-// ungraded says why a trajectory's end says nothing of the policy, "" if it does.
-func ungraded(t *sluicev1.Trajectory) string {
+// Ungraded says why a trajectory's end says nothing of the policy, "" if it does.
+func Ungraded(t *sluicev1.Trajectory) string {
 	switch t.GetEndReason() {
 	case sluicev1.EndReason_END_REASON_PROTOCOL_FAULT, sluicev1.EndReason_END_REASON_INFRA_ERROR,
 		sluicev1.EndReason_END_REASON_PROMPT_TOO_LONG:
@@ -21,8 +21,8 @@ func ungraded(t *sluicev1.Trajectory) string {
 	return ""
 }
 
-// inputOf states the facts of a trajectory that a reward may use.
-func inputOf(t *sluicev1.Trajectory) reward.Input {
+// InputOf states the facts of a trajectory that a reward may use.
+func InputOf(t *sluicev1.Trajectory) reward.Input {
 	in := reward.Input{
 		FinalText:  t.GetFinalText(),
 		Reference:  t.GetPrompt().GetProblem().GetAnswer(),

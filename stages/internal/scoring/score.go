@@ -1,0 +1,49 @@
+package scoring
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/reward"
+)
+
+// Score gives every trajectory the results of all rewards of the set. It never panics:
+// where a reward does, its trajectories are scored one by one, so that only the one
+// that cannot be scored stays without a reward.
+func Score(ctx context.Context, set *reward.Set, ts []*sluicev1.Trajectory) (results [][]reward.Result) {
+	in := make([]reward.Input, len(ts))
+	for i, t := range ts {
+		in[i] = InputOf(t)
+	}
+	results, err := attempt(ctx, set, in)
+	if err == nil {
+		return results
+	}
+	for i := range in {
+		one, err := attempt(ctx, set, in[i:i+1])
+		if err != nil {
+			one = [][]reward.Result{failed(set, err)}
+		}
+		results = append(results, one[0])
+	}
+	return results
+}
+
+func attempt(ctx context.Context, set *reward.Set, in []reward.Input) (results [][]reward.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			results, err = nil, fmt.Errorf("the reward panicked: %v", p)
+		}
+	}()
+	return set.ScoreAll(ctx, in), nil
+}
+
+// failed is what every scorer has to say of a trajectory that none could look at.
+func failed(set *reward.Set, err error) []reward.Result {
+	var all []reward.Result
+	for _, sc := range set.Scorers() {
+		all = append(all, reward.Result{Output: reward.Output{Scorer: sc.Name, Version: sc.Version}, Err: err})
+	}
+	return all
+}
