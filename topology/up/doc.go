@@ -9,7 +9,8 @@
 // Everything lies in one directory:
 //
 //	lock, run.json    who runs here, and which run it is
-//	data/             broker, clickhouse, simpolicy
+//	data/             broker, clickhouse, simpolicy, sandboxd
+//	cache/            sandboxd's root file system, kept over runs
 //	problems/         the prepared problem file
 //	logs/             one file per process
 //	ready/            one ready file per process, while it serves

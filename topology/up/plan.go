@@ -95,6 +95,8 @@ func (s *system) sandboxdSpec() (supervise.Spec, error) {
 	spec, err := s.spec(sandboxd, func(map[string]string) []string {
 		args := []string{
 			"--socket", s.socketPath(), "--state-dir", s.dir.file("data", "sandboxd"),
+			// Outside data: it takes seconds to build and is the same for every run.
+			"--cache-dir", s.dir.file("cache"),
 			"--slots", strconv.Itoa(s.o.Executors + 1), // one that reservations may not hold
 		}
 		if runsc := tool(s.o.Runsc, "bin", "runsc"); runsc != "" {
