@@ -7,7 +7,10 @@
 //   - Two processes. The one that was started looks after things: it claims the
 //     directory, makes passwords, waits until the engine answers, writes the ready
 //     file, and stops. Its child is the engine. A crash of the engine's C++ ends the
-//     child only, and the parent's exit status and last words say why.
+//     child only; the parent says why and starts another on the same ports, unless it
+//     dies again and again: then exit status and last words say why. (It does crash:
+//     a client of the native protocol that is killed in mid-insert can abort it.
+//     Clients over HTTP cannot, as far as was seen.)
 //   - A pipe holds them together. The child stops cleanly when the pipe closes, which
 //     the kernel does even where the parent was killed; should the child hang, a
 //     death signal and a deadline end it.

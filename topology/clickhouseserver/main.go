@@ -28,7 +28,8 @@ const (
 
 const about = `sluice-clickhouse is ClickHouse for one machine: the engine of libchdb.so, served on
 127.0.0.1 by ClickHouse's own HTTP and native protocols, everything kept in one
-directory. Users "writer" and "reader" have passwords in files of that directory, whose
+directory. An engine that dies is started again, up to 5 times a minute: what it had
+acknowledged is there. Users "writer" and "reader" have passwords in files of that directory, whose
 paths the ready file names. Started as root, the engine runs as --user.
 
 Usage: sluice-clickhouse --data-dir DIR [flags]
@@ -143,10 +144,8 @@ func serve(opts options, log *slog.Logger) error {
 		}
 		defer remove()
 	}
-	select {
-	case <-s.Done():
-		return errors.Join(s.Err(), s.Stop())
-	case <-ctx.Done():
+	if s, err = keepServing(ctx, s, log); err != nil {
+		return err
 	}
 	// From here a second signal ends both processes at once; what was acknowledged is
 	// on disk already.
@@ -162,6 +161,42 @@ func serve(opts options, log *slog.Logger) error {
 		return err
 	case <-hard:
 		return fmt.Errorf("%w by a second signal", errHardStop)
+	}
+}
+
+// An engine that dies more often than this is not started again.
+const (
+	maxRestarts    = 5
+	restartsWithin = time.Minute
+)
+
+// keepServing starts the engine again whenever it dies, until ctx ends; then it returns
+// the server to stop.
+func keepServing(ctx context.Context, s *Server, log *slog.Logger) (*Server, error) {
+	var deaths []time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return s, nil
+		case <-s.Done():
+		}
+		for died := s.Err(); ; {
+			now := time.Now()
+			deaths = append(deaths, now)
+			if n := len(deaths) - maxRestarts; n > 0 && now.Sub(deaths[n-1]) < restartsWithin {
+				return nil, errors.Join(fmt.Errorf("%d deaths of the engine within %v: %w", n+maxRestarts, restartsWithin, died), s.Stop())
+			}
+			log.Error("the engine died: starting it again", "error", died)
+			again, err := s.Restart(ctx)
+			if err == nil {
+				s = again
+				break
+			}
+			if ctx.Err() != nil {
+				return s, nil
+			}
+			died = err
+		}
 	}
 }
 

@@ -68,6 +68,7 @@ func (c Config) Validate() error {
 
 // Server is a running engine.
 type Server struct {
+	cfg  Config
 	dir  *directory
 	http string
 	tcp  string
@@ -133,8 +134,9 @@ func start(ctx context.Context, cfg Config, dir *directory, log *slog.Logger) (*
 	if err := dir.prepare(uid, gid, order.StopPassword); err != nil {
 		return nil, err
 	}
+	cfg.HTTPPort, cfg.TCPPort = order.HTTP, order.TCP
 	s := &Server{
-		dir: dir, log: log, done: make(chan struct{}), stopping: make(chan struct{}),
+		cfg: cfg, dir: dir, log: log, done: make(chan struct{}), stopping: make(chan struct{}),
 		http: "127.0.0.1:" + strconv.Itoa(order.HTTP), tcp: "127.0.0.1:" + strconv.Itoa(order.TCP),
 	}
 	if order.UID >= 0 && !reachable(dir.path) {
@@ -337,6 +339,13 @@ func (s *Server) Stop() error {
 		s.dir.Close()
 	})
 	return s.err
+}
+
+// Restart starts the engine again, on the same ports and directory, after it ended by
+// itself; Done and Err of the new server speak of the new engine.
+func (s *Server) Restart(ctx context.Context) (*Server, error) {
+	<-s.done
+	return start(ctx, s.cfg, s.dir, s.log)
 }
 
 // kill ends an engine that did not get so far as to serve.

@@ -94,7 +94,12 @@ func StartAt(t testing.TB, bin, dir, httpPort, tcpPort string) *Server {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Stop)
+	t.Cleanup(func() {
+		s.Stop()
+		if t.Failed() {
+			t.Logf("sluice-clickhouse said:\n%s", said.String())
+		}
+	})
 	for deadline := time.Now().Add(time.Minute); ; {
 		b, err := os.ReadFile(ready)
 		if err == nil {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/spf13/pflag"
+
+	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
+	"github.com/sluice-rl/sluice/stages/internal/stage"
+)
+
+// target says which ClickHouse, and as whom.
+type target struct {
+	addrs    []string
+	protocol string
+	database string
+	user     string
+	password string
+	tls      bool
+}
+
+func (t *target) register(f *pflag.FlagSet) {
+	f.StringSliceVar(&t.addrs, "clickhouse-addr", []string{"127.0.0.1:9000"}, "ClickHouse: host:port, separated by commas; further ones are tried when the first is away")
+	f.StringVar(&t.protocol, "clickhouse-protocol", "native", "native or http; the port must be that protocol's (usually 9000 or 8123)")
+	f.StringVar(&t.database, "clickhouse-database", "sluice", "database for the tables and views; made if missing; use one for each namespace")
+	f.StringVar(&t.user, "clickhouse-user", "default", "user that may create the database and insert")
+	stage.Secret(f, &t.password, "clickhouse-password", "ClickHouse's password")
+	f.BoolVar(&t.tls, "clickhouse-tls", false, "connect with TLS, checked against the system's certificates")
+}
+
+func (t *target) validate() error {
+	if len(t.addrs) == 0 {
+		return errors.New("--clickhouse-addr is empty: want host:port")
+	}
+	for _, a := range t.addrs {
+		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
+			return fmt.Errorf("--clickhouse-addr: %q: want host:port", a)
+		}
+	}
+	if t.protocol != "native" && t.protocol != "http" {
+		return fmt.Errorf("--clickhouse-protocol: %q: want native or http", t.protocol)
+	}
+	if err := chschema.CheckDatabase(t.database); err != nil {
+		return fmt.Errorf("--clickhouse-database: %w", err)
+	}
+	if t.user == "" {
+		return errors.New("--clickhouse-user is empty")
+	}
+	return nil
+}
+
+func (t *target) options() *clickhouse.Options {
+	o := &clickhouse.Options{
+		Protocol: clickhouse.Native, Addr: t.addrs,
+		Auth:         clickhouse.Auth{Database: t.database, Username: t.user, Password: t.password},
+		DialTimeout:  5 * time.Second,
+		ReadTimeout:  2 * time.Minute,
+		MaxOpenConns: inserts + 1, MaxIdleConns: inserts + 1,
+		Compression: &clickhouse.Compression{Method: clickhouse.CompressionLZ4},
+		ClientInfo:  clickhouse.ClientInfo{Products: []struct{ Name, Version string }{{Name: "sluice-metrics-writer"}}},
+	}
+	if t.protocol == "http" {
+		o.Protocol = clickhouse.HTTP
+	}
+	if t.tls {
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return o
+}
+
+// config is what the flags set.
+type config struct {
+	target
+	records  int
+	bytes    int
+	interval time.Duration
+	migrate  bool
+}
+
+func (c *config) register(f *pflag.FlagSet) {
+	c.target.register(f)
+	f.IntVar(&c.records, "batch-records", 1000, "most records of one partition in one insert")
+	f.IntVar(&c.bytes, "batch-bytes", 16<<20, "most bytes of records in one insert; one larger record makes an insert of its own")
+	f.DurationVar(&c.interval, "batch-interval", time.Second, "longest time a record waits for others")
+	f.BoolVar(&c.migrate, "migrate", true, "bring tables and views up to date at start; else run `metrics-writer migrate` before")
+}
+
+func (c *config) validate() error {
+	if err := c.target.validate(); err != nil {
+		return err
+	}
+	if c.records < 1 {
+		return fmt.Errorf("--batch-records is %d, want at least 1", c.records)
+	}
+	if c.bytes < 1 {
+		return fmt.Errorf("--batch-bytes is %d, want at least 1", c.bytes)
+	}
+	if c.interval <= 0 {
+		return fmt.Errorf("--batch-interval is %v, want above 0", c.interval)
+	}
+	return nil
+}

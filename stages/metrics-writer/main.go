@@ -1,0 +1,9 @@
+package main
+
+import (
+	"os"
+
+	"github.com/sluice-rl/sluice/stages/internal/stage"
+)
+
+func main() { os.Exit(stage.Main(spec(nil))) }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
+	"github.com/sluice-rl/sluice/stages/internal/rows"
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/stage"
+)
+
+const about = `metrics-writer puts what happened into ClickHouse: trajectories and their turns,
+groups, batches, the trainer's reports, dead letters.
+
+Reads scored, grouped, ppo-batches, trainer-reports, policy-updates and dead-letters;
+writes ClickHouse tables, and dead letters of what does not decode. Every record's rows
+are there once, whatever was killed. While ClickHouse is away it waits.`
+
+func spec(p *probe) stage.Spec {
+	var c config
+	return stage.Spec{
+		Name:     "metrics-writer",
+		About:    about,
+		Flags:    c.register,
+		Validate: c.validate,
+		Commands: map[string]stage.Command{"migrate": migrateCommand},
+		Run: func(ctx context.Context, env *stage.Env) error {
+			return run(ctx, env, c, p)
+		},
+	}
+}
+
+// probe lets a test act between steps: at is told of the runner's, inserted of each
+// table. Nil: nobody is told.
+type probe struct {
+	at       func(runner.RangeStep, runner.Range)
+	inserted func(table string, r runner.Range)
+	// serial keeps inserts from running beside each other.
+	serial bool
+}
+
+func run(ctx context.Context, env *stage.Env, c config, p *probe) error {
+	if p == nil {
+		p = &probe{}
+	}
+	s := newSink(c.target, env.Log, env.Health.Ready)
+	defer s.Close()
+	s.inserted = p.inserted
+	if p.serial {
+		s.turns = make(chan struct{}, 1)
+	}
+	if err := s.prepare(ctx, c.migrate); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return stage.Unusable(err)
+	}
+	return runner.RunRanges(ctx, runner.RangesConfig{
+		Cluster: env.Kafka, Stage: "metrics-writer",
+		MaxRecords: c.records, MaxBytes: c.bytes, Interval: c.interval, At: p.at,
+	}, s)
+}
+
+// migrateCommand is `metrics-writer migrate`. It does not wait for a server.
+func migrateCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) error {
+	var t target
+	f := pflag.NewFlagSet("metrics-writer migrate", pflag.ContinueOnError)
+	f.Usage = func() {}
+	t.register(f)
+	if err := stage.ParseCommand(f, args, os.LookupEnv); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			fmt.Fprintf(stdout, "Brings ClickHouse's tables and views up to date. Safe to repeat, and beside others.\n\nUsage:\n  metrics-writer migrate [flags]\n\nFlags:\n%s", f.FlagUsagesWrapped(100))
+			return nil
+		}
+		return err
+	}
+	if err := t.validate(); err != nil {
+		return stage.Usage(err)
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	err := chschema.Migrate(ctx, t.options(), t.database, log)
+	if err != nil && chschema.Refused(err) {
+		return stage.Unusable(err)
+	}
+	if err == nil {
+		fmt.Fprintf(stdout, "database %s is up to date: %d tables\n", t.database, len(rows.Tables()))
+	}
+	return err
+}
