@@ -171,15 +171,21 @@ func (p *Pool) Take(ctx context.Context, name string, cold bool) (Sandbox, error
 
 // await waits for a maker's delivery; nil says that the image is failing.
 func (p *Pool) await(ctx context.Context, s *shelf, delivery chan Sandbox) (Sandbox, error) {
-	patience := time.NewTimer(p.cfg.WarmWait)
-	defer patience.Stop()
-	select {
-	case box := <-delivery:
-		if box != nil {
-			return box, nil
+	// While the image is being built there is nothing to be impatient about:
+	// booting in the meantime would take the CPU from the build.
+	for pending := true; pending && ctx.Err() == nil; {
+		pending = p.pending(s) // if so now, there will be another round
+		patience := time.NewTimer(p.cfg.WarmWait)
+		select {
+		case box := <-delivery:
+			patience.Stop()
+			if box != nil {
+				return box, nil
+			}
+		case <-patience.C:
+		case <-ctx.Done():
 		}
-	case <-patience.C:
-	case <-ctx.Done():
+		patience.Stop()
 	}
 	p.mu.Lock()
 	for i, d := range s.waiting {
@@ -201,6 +207,13 @@ func (p *Pool) await(ctx context.Context, s *shelf, delivery chan Sandbox) (Sand
 	}
 	p.metrics.ColdFallbacks.Inc()
 	return p.boot(ctx)
+}
+
+// pending says that a shelf's image is still to be built.
+func (p *Pool) pending(s *shelf) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !s.built && s.err == nil && !p.closed
 }
 
 func (p *Pool) boot(ctx context.Context) (Sandbox, error) {

@@ -290,7 +290,7 @@ func TestWaitersComeBeforeShelves(t *testing.T) {
 func TestCallersWaitForAnImageThatIsBeingBuilt(t *testing.T) {
 	m := &maker{buildTime: 3 * time.Second}
 	synctest.Test(t, func(t *testing.T) {
-		p := New(Config{Targets: map[string]int{image.Bare: 1, image.Sympy: 1}, Makers: 1, WarmWait: 10 * time.Second},
+		p := New(Config{Targets: map[string]int{image.Bare: 1, image.Sympy: 1}, Makers: 1, WarmWait: 1500 * time.Millisecond},
 			image.Standard(), m, metrics.New(), slog.New(slog.DiscardHandler))
 		begin := time.Now()
 		p.Build(t.Context())
