@@ -182,6 +182,7 @@ func (p *Pool) await(ctx context.Context, s *shelf, delivery chan Sandbox) (Sand
 			if box != nil {
 				return box, nil
 			}
+			pending = false // turned away
 		case <-patience.C:
 		case <-ctx.Done():
 		}
