@@ -28,7 +28,7 @@ func (p *parser) command() (*node, error) {
 	case "dots":
 		return sym("..."), nil
 	case "reals":
-		return seal(&node{op: opReals, name: "R"}), nil
+		return p.half("R"), nil
 	case "frac":
 		return p.fraction()
 	case "sqrt":
@@ -67,7 +67,7 @@ func (p *parser) command() (*node, error) {
 			p.pos += 2
 		}
 		p.pos = min(p.pos+1, len(p.toks))
-		return seal(&node{op: opReals, name: name}), nil
+		return p.half(name), nil
 	case "variable":
 		start := p.pos
 		text, _, err := p.subscript()
@@ -93,6 +93,27 @@ func (p *parser) command() (*node, error) {
 	}
 	p.pos--
 	return nil, p.fail("this command cannot stand here")
+}
+
+// half reads a sign behind a standard set: \mathbb{R}^+ are the positive reals.
+func (p *parser) half(name string) *node {
+	sign := ""
+	for _, plain := range []string{"+", "-"} {
+		if (p.peek().op("^") || p.peek().op("_")) && p.peekAt(1).op(plain) {
+			sign = plain
+			p.pos += 2
+		} else if (p.peek().op("^") || p.peek().op("_")) && p.peekAt(1).op("{") && p.peekAt(2).op(plain) && p.peekAt(3).op("}") {
+			sign = plain
+			p.pos += 4
+		}
+	}
+	switch {
+	case sign == "+" && name == "R":
+		return seal(&node{op: opInterval, name: "()", kids: []*node{integer(0), leaf(opInf)}})
+	case sign == "-" && name == "R":
+		return seal(&node{op: opInterval, name: "()", kids: []*node{minusInf, integer(0)}})
+	}
+	return seal(&node{op: opReals, name: name + sign})
 }
 
 // fraction reads \frac, and \frac{d}{dx} as a derivative.

@@ -30,10 +30,10 @@
 // # Where the profiles differ
 //
 //	family                          Sound                        Compat
-//	tiny numbers                    0.0000004 is not 0           equal to 6 decimals
+//	decimals below 0.001            tolerance shrinks            equal to 6 decimals
+//	312 against 312.0000001         equal to 6 decimals          different: integers are exact
 //	28% against 28                  equal (sign left out)        different
 //	5 cm against 5 m                different                    equal: units are dropped
-//	x > 3 against y > 3, x=3, y=3   different                    equal
 //	x = 41 = 42 against 42          different: the chain lies    equal: the last side counts
 //	x in S against an inequality    compared as sets             different, unless
 //	                                                             SetAgainstInequality is set

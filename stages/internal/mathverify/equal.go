@@ -88,7 +88,7 @@ func (c *comparer) within(d, x, y *big.Rat) bool {
 		return false
 	}
 	if c.compat {
-		return true
+		return !x.IsInt() && !y.IsInt() // Math-Verify rounds no integer
 	}
 	larger := new(big.Rat).Abs(x)
 	if a := new(big.Rat).Abs(y); a.Cmp(larger) > 0 {

@@ -208,7 +208,10 @@ func afterAnchor(text string) (string, bool) {
 	}
 	rest := strings.TrimLeft(text[best:], " :：*\n")
 	rest, _, _ = strings.Cut(rest, "I hope it is correct")
-	rest = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "**"))
+	if i := strings.Index(rest, "**"); i >= 0 && strings.Trim(rest[i:], "*. ") == "" {
+		rest = rest[:i] // "**1**."
+	}
+	rest = strings.TrimSpace(rest)
 	return rest, rest != ""
 }
 

@@ -43,9 +43,6 @@ func (c *comparer) realSets(g, p *node) (result, bool) {
 		return result{}, false
 	}
 	if a.variable != nil && b.variable != nil && !a.variable.same(b.variable) {
-		if c.compat {
-			return c.spans(a.spans, b.spans), true
-		}
 		return different(MethodStructure, "different variables"), true
 	}
 	return c.spans(a.spans, b.spans), true

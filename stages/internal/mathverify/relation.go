@@ -176,7 +176,7 @@ func (c *comparer) equations(g, p *node) result {
 		switch {
 		case nameG.same(nameP) && (r.out == Equal || len(symbolsOf(valueG, valueP)) == 0):
 			return r
-		case nameG.op == opTuple && nameP.op == opTuple || c.compat:
+		case nameG.op == opTuple && nameP.op == opTuple:
 			return r
 		case r.out == Equal && len(symbolsOf(valueG)) > 0:
 			return r // y = 2x+3 against f(x) = 2x+3
