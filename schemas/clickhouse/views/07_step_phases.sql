@@ -36,7 +36,7 @@ SELECT
     dateDiff('microsecond', first_sample_at, last_end_at) / 1000 AS rollout_ms,
     dateDiff('microsecond', last_end_at, batched_at) / 1000 AS grouping_ms,
     dateDiff('microsecond', batched_at, answered_at) / 1000 AS training_ms,
-    greatest(0, dateDiff('microsecond', last_end_at, next_first) / 1000) AS sampler_idle_ms,
-    greatest(0, dateDiff('microsecond', answered_before, batched_at) / 1000) AS trainer_idle_ms
+    if(isNull(last_end_at) OR isNull(next_first), NULL, greatest(0, dateDiff('microsecond', last_end_at, next_first) / 1000)) AS sampler_idle_ms,
+    if(isNull(answered_before) OR isNull(batched_at), NULL, greatest(0, dateDiff('microsecond', answered_before, batched_at) / 1000)) AS trainer_idle_ms
 FROM steps
 SETTINGS join_use_nulls = 0;
