@@ -1,0 +1,6 @@
+-- How many groups teach anything? Closed groups per step; the rate is degenerate over
+-- used and degenerate ones.
+SELECT step, groups_used, groups_degenerate, groups_dropped, degenerate_group_rate
+FROM step_summary
+WHERE run_id = {run:String}
+ORDER BY incarnation, step;
