@@ -88,7 +88,7 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	in.poll(ctx)
 	err = in.finish()
 	// Leaving hands the partitions over; their offsets were committed just now.
-	cl.Close()
+	leave(cl)
 	st.retire()
 	return err
 }

@@ -136,3 +136,14 @@ func (l clientLog) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	}
 	l.Logger.Log(level, msg, keyvals...)
 }
+
+// leavePatience bounds how long a stop waits for brokers that may be away.
+const leavePatience = 5 * time.Second
+
+// leave takes a client out of its group and closes it.
+func leave(cl *kgo.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	defer cancel()
+	_ = cl.LeaveGroupContext(ctx) // a member that cannot say so is timed out
+	cl.Close()
+}

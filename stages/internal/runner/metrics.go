@@ -43,7 +43,7 @@ func newMetrics(reg prometheus.Registerer, stage string) *metrics {
 	return &metrics{
 		records: counter("records_total", "Records read, by what became of them.", "topic", "outcome"),
 		seconds: register(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "sluice_record_seconds", Help: "From taking a record up to having its outputs acknowledged.",
+			Name: "sluice_record_seconds", Help: "From taking a record up to having its outputs acknowledged, or the transaction around it committed.",
 			ConstLabels: labels, Buckets: buckets,
 		}, []string{"topic"})),
 		inFlight:     register(reg, prometheus.NewGauge(prometheus.GaugeOpts(opts("in_flight", "Records being worked on.")))),

@@ -45,32 +45,48 @@ func (p *Producer) Produce(ctx context.Context, outputs ...Output) error {
 	return produce(ctx, p.client, records)
 }
 
+// Close ends the producer. It may be called twice.
+func (p *Producer) Close() {
+	p.cancel()
+	p.client.Close()
+	p.state.retire()
+}
+
 // produce writes records and returns when the brokers have all of them, with the
 // first error, or when ctx ends. The client's own ProduceSync outlasts ctx while the
 // fate of a request that was sent is unknown, which may be for as long as the brokers
 // are away.
 func produce(ctx context.Context, cl *kgo.Client, records []*kgo.Record) error {
 	results := make(chan error, len(records))
+	var first error
+	await := func(n int) error {
+		for range n {
+			select {
+			case err := <-results:
+				if first == nil {
+					first = err
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+	waiting := 0
 	for _, r := range records {
 		cl.Produce(ctx, r, func(_ *kgo.Record, err error) { results <- err })
-	}
-	var first error
-	for range records {
-		select {
-		case err := <-results:
-			if first == nil {
-				first = err
+		waiting++
+		if isSpread(r) {
+			// Records are spread for share groups, whose members are handed whole
+			// batches for the sake of one record: it should stand alone in its own.
+			if err := await(waiting); err != nil {
+				return err
 			}
-		case <-ctx.Done():
-			return ctx.Err()
+			waiting = 0
 		}
 	}
+	if err := await(waiting); err != nil {
+		return err
+	}
 	return first
-}
-
-// Close ends the producer. It may be called twice.
-func (p *Producer) Close() {
-	p.cancel()
-	p.client.Close()
-	p.state.retire()
 }

@@ -62,7 +62,7 @@ func (k *keyed) session(ctx context.Context) error {
 	st.setWork(errors.New("joining the group"))
 	s := &session{keyed: k, gts: gts, state: st, owner: owner, parts: map[int32]*partition{}}
 	defer st.retire()
-	defer gts.Close()
+	defer leave(gts.Client())
 	for ctx.Err() == nil {
 		if err := s.turn(ctx); err != nil {
 			return err

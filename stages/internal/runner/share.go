@@ -109,7 +109,7 @@ func (s *slot) run(soft, hard context.Context) error {
 		return err
 	}
 	defer st.retire()
-	defer cl.Close()
+	defer leave(cl)
 	var wait backoff
 	for soft.Err() == nil {
 		release, err := s.cfg.Reserve(soft)

@@ -40,6 +40,8 @@ type item struct {
 func (s *session) handle(ctx context.Context, own assignment, polled kgo.Fetches) error {
 	items, moved := s.items(polled)
 	if len(items) > 0 {
+		s.metrics.inFlight.Set(float64(len(items)))
+		defer s.metrics.inFlight.Set(0)
 		if !s.prepare(ctx, own, items) {
 			return s.abort(ctx)
 		}
@@ -156,8 +158,12 @@ func (s *session) transact(ctx context.Context, f func(*transaction) error) (ok 
 	committed, err := s.end(ctx, how, began)
 	if err == nil && committed {
 		s.metrics.transactions.WithLabelValues("committed").Inc()
+		took := time.Since(began).Seconds()
 		for k, n := range tx.counts {
 			s.metrics.records.WithLabelValues(k[0], k[1]).Add(float64(n))
+			for range n {
+				s.metrics.seconds.WithLabelValues(k[0]).Observe(took)
+			}
 		}
 		s.wait.reset()
 		return true, nil
