@@ -27,7 +27,7 @@ type config struct {
 }
 
 func (c *config) register(f *pflag.FlagSet) {
-	f.StringVar(&c.address, "sandboxd", "/run/sluice/sandboxd.sock", "where sandboxd listens: a socket's path, unix:///path, or http://host:port")
+	f.StringVar(&c.address, "sandboxd", "/var/lib/sandboxd/sandboxd.sock", "where sandboxd listens: a socket's path, unix:///path, or http://host:port")
 	f.StringVar(&c.tokenFile, "sandboxd-token-file", "", "file with the token for sandboxd over TCP")
 	f.IntVar(&c.slots, "slots", 0, "programs run at once; 0: as many as sandboxd lets be reserved when the executor starts")
 	f.IntVar(&c.attempts, "attempts", 3, "sandboxes that may fail under one program before its trajectory ends as infra_error")
