@@ -106,7 +106,7 @@ func serve(opts options, log *slog.Logger) error {
 			b.Close()
 			return err
 		}
-		defer remove()
+		defer func() { _ = remove() }() // a file that stays names a pid that is gone
 	}
 	log.Info("serving", "kafka", b.Address(), "data_dir", opts.DataDir)
 	<-ctx.Done()

@@ -8,6 +8,7 @@ package deadletters
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -177,7 +178,7 @@ func (l Letter) Show(w io.Writer) {
 // JSON is the letter as one JSON object; bytes are base64.
 func (l Letter) JSON() ([]byte, error) {
 	if l.Broken != nil {
-		return fmt.Appendf(nil, `{"id":%q,"unreadable":%q}`, l.ID(), terminal.Escape(l.Broken.Error())), nil
+		return json.Marshal(map[string]string{"id": l.ID(), "unreadable": terminal.Escape(l.Broken.Error())})
 	}
 	body, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(l.Body)
 	if err != nil {

@@ -160,12 +160,9 @@ func (m *Meter) stage(ctx context.Context, name string, st topology.Stage, start
 // share asks the broker; known is false if it knows no such share group.
 func (m *Meter) share(ctx context.Context, name, group string, st topology.Stage, starts, ends kadm.ListedOffsets) (work []Work, known bool, err error) {
 	all, err := m.admin.DescribeShareGroupOffsets(ctx, group)
-	if err != nil {
-		return nil, false, nil // brokers without share groups
-	}
 	g, ok := all[group]
-	if !ok || g.Err != nil {
-		return nil, false, nil
+	if err != nil || !ok || g.Err != nil {
+		return nil, false, ctx.Err() // no such group, or brokers without share groups
 	}
 	for _, topic := range st.Reads {
 		w := Work{Stage: name, Topic: topic}

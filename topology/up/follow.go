@@ -133,9 +133,9 @@ func (p *progress) update(runID string, m *sluicev1.PolicyUpdate) {
 func illustrates(m *sluicev1.Scored) int {
 	score, failed := 0, false
 	for _, turn := range m.GetTrajectory().GetTurns() {
-		switch outcome := turn.GetExecution().GetOutcome(); {
-		case outcome == sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_UNSPECIFIED:
-		case outcome == sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK:
+		switch turn.GetExecution().GetOutcome() {
+		case sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_UNSPECIFIED:
+		case sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK:
 			score = max(score, 2)
 			if failed {
 				score = 4

@@ -71,7 +71,8 @@ func openDirectory(path string) (*directory, error) {
 		lock.Close()
 		return nil, fmt.Errorf("%w: another `sluice up` (process %s) runs in %s: stop it, or give this one another --dir", ErrUnusable, strings.TrimSpace(string(holder)), abs)
 	}
-	if err := lock.Truncate(0); err == nil {
+	err = lock.Truncate(0)
+	if err == nil {
 		_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *system) querySummary(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	ctx = ch.Context(ctx, ch.WithParameters(ch.Parameters{
 		"run": s.run.RunID, "since": fmt.Sprint(s.run.Started.UnixMilli()),
 	}))
@@ -88,7 +88,7 @@ func (s *system) querySummary(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return sum, fmt.Errorf("ask ClickHouse for step_summary: %w", err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var r StepSummary
 		err := rows.Scan(&r.Step, &r.RewardMean, &r.CorrectRate, &r.ValidBoxRate, &r.ValidToolCallRate, &r.CodeCallRate,
