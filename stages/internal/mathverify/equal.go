@@ -57,6 +57,9 @@ func (c *comparer) expr(g, p *node) result {
 	if r, ok := c.peel(g, p); ok {
 		return r
 	}
+	if r, ok := c.quadrature(g, p); ok {
+		return r
+	}
 	return c.numbers(g, p)
 }
 
