@@ -164,12 +164,12 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 // Prepare proves that a program runs, builds the first image, and proves it
 // again from the pool; the other images follow in the background. Calls are taken once it returns nil.
 func (d *Daemon) Prepare(ctx context.Context) error {
-	if err := d.service.Probe(ctx); err != nil {
+	if err := d.service.Probe(ctx, true); err != nil {
 		return fmt.Errorf("the first program failed, so nothing would run here (platform %s; --platform=ptrace needs less of the machine, and --help says what containers need): %w", d.cfg.Platform, err)
 	}
 	d.pool.Build(ctx)
 	if len(d.pool.State()) > 0 {
-		if err := d.service.Probe(ctx); err != nil {
+		if err := d.service.Probe(ctx, false); err != nil {
 			return fmt.Errorf("first warm program: %w", err)
 		}
 	}
@@ -195,7 +195,7 @@ func (d *Daemon) Watch(ctx context.Context) {
 				continue
 			}
 		}
-		if err := d.service.Probe(ctx); err != nil && ctx.Err() == nil {
+		if err := d.service.Probe(ctx, false); err != nil && ctx.Err() == nil {
 			d.log.Error("probe failed", "err", err)
 		}
 	}

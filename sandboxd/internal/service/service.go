@@ -241,9 +241,9 @@ func (s *Service) report(failure string) {
 }
 
 // Probe runs a real program past admission and the breaker, and tells the
-// breaker how it went.
-func (s *Service) Probe(ctx context.Context) error {
-	result, _, err := s.execute(ctx, api.Request{Code: "print(6*7)", Label: "probe"})
+// breaker how it went; cold boots a sandbox for it.
+func (s *Service) Probe(ctx context.Context, cold bool) error {
+	result, _, err := s.execute(ctx, api.Request{Code: "print(6*7)", Label: "probe", Cold: cold})
 	switch {
 	case err != nil:
 	case result.Outcome != api.OK:
