@@ -75,6 +75,7 @@ type Pool struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	shelves []*shelf // smallest image first
+	started bool     // Build was called
 	closed  bool
 }
 
@@ -109,6 +110,9 @@ func New(cfg Config, images []image.Image, maker Maker, m *metrics.Metrics, log 
 // as for any warm sandbox. An image that cannot be built is logged and left out:
 // its programs start cold.
 func (p *Pool) Build(ctx context.Context) {
+	p.mu.Lock()
+	p.started = true
+	p.mu.Unlock()
 	for range p.cfg.Makers {
 		p.work.Go(p.make)
 	}
@@ -239,7 +243,7 @@ func (p *Pool) choose(name string) *shelf {
 				continue
 			}
 			if !s.built {
-				if pending == nil && s.err == nil {
+				if pending == nil && s.err == nil && p.started {
 					pending = s
 				}
 				continue

@@ -305,3 +305,15 @@ func TestCallersWaitForAnImageThatIsBeingBuilt(t *testing.T) {
 		}
 	})
 }
+
+// Before Build nobody waits for images that nobody builds.
+func TestBeforeBuildCallersGetColdSandboxes(t *testing.T) {
+	m := &maker{}
+	p := New(Config{Targets: map[string]int{image.Bare: 1}, Makers: 1, WarmWait: time.Hour}, image.Standard(), m, metrics.New(), slog.New(slog.DiscardHandler))
+	if b := take(t, p, image.Bare); b.warm {
+		t.Error("got a warm one")
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
