@@ -86,6 +86,9 @@ func lastBoxes(text string) (answer string, end int, ok bool) {
 		if to < 0 {
 			to, end = len(text), len(text)
 		}
+		if len(last) > 4*maxBoxes {
+			last = append(last[:0], last[len(last)-2*maxBoxes:]...)
+		}
 		last = append(last, box{next, from, to, end})
 		at = end
 	}

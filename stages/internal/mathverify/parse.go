@@ -28,13 +28,14 @@ type parser struct {
 	level     int  // open groups and brackets
 	dxLevel   int  // the level at which the innermost integral's "dx" stands
 	ambiguous bool // a thousands separator could be a comma
+	owned     bool // toks is a copy, and may be changed
 	unit      string
 	literals  map[string]*node // short numbers met so far, so that repetition is cheap
 }
 
 // parse reads a whole answer.
 func parse(toks []token, r reading) (*node, bool, error) {
-	p := &parser{reading: r, toks: append([]token(nil), trim(toks)...)}
+	p := &parser{reading: r, toks: trim(toks)}
 	n, err := p.sequence(func(token) bool { return false })
 	if err == nil && p.pos < len(p.toks) {
 		err = p.fail("unexpected")
@@ -93,6 +94,13 @@ func unnest(toks []token) []token {
 		}
 	}
 	return toks[depth-1 : len(toks)-depth+1]
+}
+
+// own copies the tokens before the first change: "\frac12" splits its "12".
+func (p *parser) own() {
+	if !p.owned {
+		p.toks, p.owned = append([]token(nil), p.toks...), true
+	}
 }
 
 func (p *parser) peek() token {

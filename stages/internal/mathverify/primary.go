@@ -135,6 +135,7 @@ func (p *parser) argument() (*node, error) {
 	case t.op("{"):
 		return p.group("}")
 	case t.kind == tNum && isDigit(t.text[0]) && len(t.text) > 1 && !strings.ContainsAny(t.text, ".e"):
+		p.own()
 		p.toks[p.pos].text = t.text[1:]
 		p.toks[p.pos].spaced = false
 		return numberNode(t.text[:1]), nil
@@ -279,7 +280,8 @@ func (p *parser) number() (*node, error) {
 			return add(n, f), nil
 		}
 		p.pos = save
-		if p.peekAt(1).kind == tNum {
+		if p.peekAt(1).kind == tNum && p.peekAt(1).text != tok {
+			p.own()
 			p.toks[p.pos+1].text = tok
 		}
 		return n, nil

@@ -263,6 +263,9 @@ func (c *comparer) collections(g, p *node) result {
 	if plainSet(g) || plainSet(p) {
 		a, b := items(g), items(p)
 		if va, vb := valuesOf(a), valuesOf(b); !sameNodes(va, a) != !sameNodes(vb, b) {
+			if distinctNames(a) || distinctNames(b) {
+				return c.inOrder(va, vb) // "x = 1, y = 2" against "1, 2"
+			}
 			a, b = va, vb // "a = 4, -8" against "4, -8"
 		}
 		return c.unordered(a, b)
@@ -344,6 +347,24 @@ func valuesOf(kids []*node) []*node {
 		}
 	}
 	return out
+}
+
+// distinctNames says whether every answer gives a value to a name of its own.
+func distinctNames(kids []*node) bool {
+	var names []*node
+	for _, k := range kids {
+		name, _ := assignment(k)
+		if name == nil {
+			return false
+		}
+		for _, other := range names {
+			if name.same(other) {
+				return false
+			}
+		}
+		names = append(names, name)
+	}
+	return len(names) > 1
 }
 
 func sameNodes(a, b []*node) bool {
