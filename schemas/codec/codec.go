@@ -87,6 +87,14 @@ func Encode(m proto.Message) (Record, error) {
 	if err := Validate(m); err != nil {
 		return Record{}, fmt.Errorf("encode %s: %w", name, err)
 	}
+	return Rebuild(m, SchemaVersion)
+}
+
+// Rebuild makes the record of a message that was recorded before, under the schema
+// version that its header said. It does not validate: rules may have become stricter
+// since, and Decode has the last word.
+func Rebuild(m proto.Message, schema int) (Record, error) {
+	name := TypeName(m)
 	value, err := marshal(m)
 	if err != nil {
 		return Record{}, fmt.Errorf("encode %s: %w", name, err)
@@ -96,7 +104,7 @@ func Encode(m proto.Message) (Record, error) {
 		Value: value,
 		Headers: []Header{
 			{HeaderType, []byte(name)},
-			{HeaderSchema, []byte(strconv.Itoa(SchemaVersion))},
+			{HeaderSchema, []byte(strconv.Itoa(schema))},
 		},
 	}
 	if o := OriginOf(m); o != nil {

@@ -24,7 +24,8 @@ is done before the transaction begins, on all processors.
 
 reward-scorer check [--profile sound|compat] reads lines {"id","gold","pred"} from
 standard input and writes the verdict of each; reward-scorer score [--reward FILE] reads
-lines {"id","text","reference"} and writes the reward of each. Neither needs a broker.`
+lines {"id","text","reference"} and writes the reward of each. Neither needs a broker.
+reward-scorer replay runs what was recorded through another reward.`
 
 // config is what the flags set.
 type config struct {
@@ -42,7 +43,7 @@ func spec() stage.Spec {
 		About:    about,
 		Flags:    cfg.register,
 		Validate: cfg.validate,
-		Commands: map[string]stage.Command{"check": check, "score": score},
+		Commands: map[string]stage.Command{"check": check, "score": score, "replay": replayCommand},
 		Run:      func(ctx context.Context, env *stage.Env) error { return cfg.run(ctx, env) },
 	}
 }

@@ -1,0 +1,92 @@
+package replayer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// The phases of a replay.
+const (
+	phaseScoring  = "scoring"
+	phaseBatching = "batching"
+	phaseDone     = "done"
+)
+
+// checkpoint is how far a replay is.
+type checkpoint struct {
+	Version     int    `json:"version"`
+	ID          string `json:"id"`
+	Fingerprint string `json:"fingerprint"`
+	Phase       string `json:"phase"`
+	// Bounds are fixed at the first start, by topic.
+	Bounds   map[string]Bounds `json:"bounds"`
+	Position Position          `json:"position"`
+	// Step is how many steps have been closed.
+	Step    int     `json:"step"`
+	Spool   int64   `json:"spool"`
+	Mark    Mark    `json:"mark"`
+	Summary Summary `json:"summary"`
+}
+
+const (
+	checkpointVersion = 1
+	checkpointFile    = "checkpoint.json"
+	spoolFile         = "members.spool"
+)
+
+// loadCheckpoint returns nil where there is none.
+func loadCheckpoint(dir, id, fingerprint string) (*checkpoint, error) {
+	path := filepath.Join(dir, checkpointFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &checkpoint{}
+	if err := json.Unmarshal(b, c); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	switch {
+	case c.Version != checkpointVersion:
+		return nil, fmt.Errorf("%w: %s has version %d, this build writes %d: begin again under another id", ErrOther, path, c.Version, checkpointVersion)
+	case c.ID != id || c.Fingerprint != fingerprint:
+		return nil, fmt.Errorf("%w: %s was begun as %q with other rewards, input, range or rules: give the same ones to go on, or another --id", ErrOther, path, c.ID)
+	}
+	return c, nil
+}
+
+func (c *checkpoint) save(dir string) error {
+	b, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, checkpointFile)
+	f, err := os.CreateTemp(dir, checkpointFile+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// lock keeps a second process away from a state folder. The lock goes with the process.
+func lock(dir string) (release func(), err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w: %s", ErrBusy, dir)
+	}
+	return func() { f.Close() }, nil
+}

@@ -1,0 +1,264 @@
+package replayer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/sluice-rl/sluice/schemas/archive"
+	"github.com/sluice-rl/sluice/stages/internal/replay"
+)
+
+// Run performs a replay, from its checkpoint if there is one. Where ctx ends first it
+// leaves a checkpoint and returns ctx's error: the same call goes on from there.
+func Run(ctx context.Context, cfg Config) (Summary, error) {
+	if err := cfg.prepare(); err != nil {
+		return Summary{}, err
+	}
+	if err := os.MkdirAll(cfg.State, 0o755); err != nil {
+		return Summary{}, err
+	}
+	release, err := lock(cfg.State)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer release()
+	r := &run{Config: cfg}
+	if err := r.start(ctx); err != nil {
+		return Summary{}, err
+	}
+	if r.cp.Phase == phaseDone {
+		return r.cp.Summary, nil
+	}
+	defer r.spool.close()
+	err = r.work(ctx)
+	if err == nil {
+		return r.cp.Summary, nil
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		// What was committed is whole: keep it.
+		if serr := r.save(); serr != nil {
+			return r.cp.Summary, errors.Join(serr, err)
+		}
+	}
+	return r.cp.Summary, err
+}
+
+// run is a replay under way.
+type run struct {
+	Config
+	cp    *checkpoint
+	plan  *replay.Plan
+	spool *spool
+	saved time.Time
+	told  time.Time
+}
+
+func (r *run) start(ctx context.Context) error {
+	var err error
+	if r.cp, err = loadCheckpoint(r.State, r.ID, r.Fingerprint); err != nil {
+		return err
+	}
+	fresh := r.cp == nil
+	if fresh {
+		r.cp = &checkpoint{Version: checkpointVersion, ID: r.ID, Fingerprint: r.Fingerprint, Phase: phaseScoring, Bounds: map[string]Bounds{}}
+		if err := r.bound(ctx); err != nil {
+			return err
+		}
+	}
+	if r.cp.Phase == phaseDone {
+		return nil
+	}
+	if err := r.Sink.Resume(ctx, r.Until.topics(), r.cp.Mark); err != nil {
+		return err
+	}
+	if r.spool, err = openSpool(filepath.Join(r.State, spoolFile), r.cp.Spool); err != nil {
+		return err
+	}
+	r.plan = replay.NewPlan()
+	if err := r.readPlan(ctx); err != nil {
+		return errors.Join(err, r.spool.close())
+	}
+	if fresh {
+		// Before anything is written: what is written later can then be told from
+		// what others wrote.
+		if err := r.save(); err != nil {
+			return errors.Join(err, r.spool.close())
+		}
+	}
+	return nil
+}
+
+// bound fixes what is read.
+func (r *run) bound(ctx context.Context) error {
+	b, err := r.Source.Bounds(ctx, r.Trajectories, r.Select)
+	if err != nil {
+		return err
+	}
+	if b.Absent {
+		return fmt.Errorf("%w: there is no topic %s to replay", archive.ErrNotFound, r.Trajectories)
+	}
+	r.cp.Bounds[r.Trajectories] = b
+	// Closings come after what they close: offsets of another topic say nothing of
+	// them, the time at which to begin does.
+	later := archive.Selection{Since: r.Select.Since}
+	for _, topic := range r.planTopics() {
+		if b, err = r.Source.Bounds(ctx, topic, later); err != nil {
+			return err
+		}
+		if b.Absent && topic == topicGrouped {
+			return fmt.Errorf("%w: there is no topic %s, which says what became of the groups: stop at scores", archive.ErrNotFound, topic)
+		}
+		r.cp.Bounds[topic] = b
+	}
+	return nil
+}
+
+// planTopics hold closings, and batches where they matter.
+func (r *run) planTopics() []string {
+	switch r.Until {
+	case Groups:
+		return []string{topicGrouped}
+	case Batches:
+		return []string{topicGrouped, topicBatches}
+	}
+	return nil
+}
+
+func (r *run) readPlan(ctx context.Context) error {
+	for _, topic := range r.planTopics() {
+		if r.cp.Bounds[topic].Absent {
+			continue
+		}
+		err := r.Source.Read(ctx, topic, r.cp.Bounds[topic], Position{}, func(rec archive.Record) error {
+			if kind := rec.Type(); kind != "GroupClosed" && kind != "StepBatch" || !r.Select.Said(rec) {
+				return nil
+			}
+			m, err := rec.Decode()
+			if err != nil {
+				r.Log.Warn("record left out", "topic", topic, "partition", rec.Partition, "offset", rec.Offset, "error", err)
+				return nil
+			}
+			return r.plan.Add(m)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) work(ctx context.Context) error {
+	if r.cp.Phase == phaseScoring {
+		if err := r.score(ctx); err != nil {
+			return err
+		}
+		r.cp.Phase = phaseBatching
+		if err := r.save(); err != nil {
+			return err
+		}
+	}
+	if r.Until != Scores {
+		if err := r.batch(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.save(); err != nil {
+		return err
+	}
+	if err := r.at("finish"); err != nil {
+		return err
+	}
+	if err := r.Sink.Finish(r.cp.Summary); err != nil {
+		return err
+	}
+	if err := r.at("finished"); err != nil {
+		return err
+	}
+	r.cp.Phase, r.cp.Spool = phaseDone, 0
+	if err := r.cp.save(r.State); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(r.State, spoolFile))
+}
+
+// committed is called after each commit: it says how far the replay is and keeps a
+// checkpoint now and then.
+func (r *run) committed(p Progress) error {
+	if err := r.at("committed"); err != nil {
+		return err
+	}
+	now := time.Now()
+	if now.Sub(r.told) >= time.Second {
+		r.told = now
+		r.Progress(p)
+	}
+	if now.Sub(r.saved) < r.Every {
+		return nil
+	}
+	return r.save()
+}
+
+// save makes a checkpoint of what was committed.
+func (r *run) save() error {
+	if err := r.at("before sync"); err != nil {
+		return err
+	}
+	mark, err := r.Sink.Sync(context.Background())
+	if err != nil {
+		return err
+	}
+	if err := r.spool.sync(); err != nil {
+		return err
+	}
+	r.cp.Mark, r.cp.Spool = mark, r.spool.bytes
+	if err := r.at("synced"); err != nil {
+		return err
+	}
+	if err := r.cp.save(r.State); err != nil {
+		return err
+	}
+	r.saved = time.Now()
+	return r.at("saved")
+}
+
+// Summary counts what a replay did.
+type Summary struct {
+	ID string `json:"id"`
+	// Read are records of the trajectories' topic; those left out were not of the
+	// selection, not readable, or copies that came before.
+	Read       int64 `json:"read"`
+	NotMeant   int64 `json:"not_meant"`
+	Unreadable int64 `json:"unreadable"`
+	Repeated   int64 `json:"repeated"`
+	Scored     int64 `json:"scored"`
+	Graded     int64 `json:"graded"`
+	// Beside the recorded score, where there is one.
+	RewardChanged int64 `json:"reward_changed"`
+	NowCorrect    int64 `json:"now_correct"`
+	NowWrong      int64 `json:"now_wrong"`
+
+	Used       int64 `json:"groups_used"`
+	Degenerate int64 `json:"groups_degenerate"`
+	Dropped    int64 `json:"groups_dropped"`
+	// IncompleteGroups lack a member's record, IncompleteSteps a group.
+	IncompleteGroups int64 `json:"groups_incomplete"`
+	IncompleteSteps  int64 `json:"steps_incomplete"`
+	Steps            int64 `json:"steps_batched"`
+	MicroBatches     int64 `json:"micro_batches"`
+	// Examples name a few of what was left out, and why.
+	Examples []string `json:"examples,omitempty"`
+}
+
+// maxExamples bounds the list.
+const maxExamples = 10
+
+func (s *Summary) example(text string) {
+	if len(s.Examples) < maxExamples && !slices.Contains(s.Examples, text) {
+		s.Examples = append(s.Examples, text)
+	}
+}

@@ -1,0 +1,186 @@
+package replayer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/sluice-rl/sluice/schemas/archive"
+	"github.com/sluice-rl/sluice/schemas/archive/topic"
+	"github.com/sluice-rl/sluice/schemas/codec"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/replay"
+)
+
+// A chunk is what one worker takes at once: a verifier behind HTTP gets it in one
+// request.
+const (
+	chunkRecords = 64
+	chunkBytes   = 1 << 20
+)
+
+type chunk struct {
+	records []archive.Record
+	bytes   int
+	// behind is the position after it.
+	behind Position
+}
+
+// rescored is a chunk after scoring.
+type rescored struct {
+	all      []member
+	summary  Summary
+	examples []string
+	behind   Position
+}
+
+type member struct {
+	replay.Member
+	replay.Outcome
+	item Item
+	kept []byte
+	// change compares with the recorded score.
+	reward, correct, wrong bool
+}
+
+func (r *run) score(ctx context.Context) error {
+	bounds := r.cp.Bounds[r.Trajectories]
+	produce := func(ctx context.Context, yield func(chunk) error) error {
+		c := chunk{behind: r.cp.Position}
+		flush := func() error {
+			if len(c.records) == 0 {
+				return nil
+			}
+			full := c
+			c = chunk{behind: c.behind}
+			return yield(full)
+		}
+		err := r.Source.Read(ctx, r.Trajectories, bounds, c.behind, func(rec archive.Record) error {
+			c.records = append(c.records, rec)
+			c.bytes += len(rec.Value)
+			c.behind = Position{c.behind.Records + 1, &topic.Position{Partition: rec.Partition, Offset: rec.Offset}}
+			if len(c.records) < chunkRecords && c.bytes < chunkBytes {
+				return nil
+			}
+			return flush()
+		})
+		if err != nil {
+			return err
+		}
+		return flush()
+	}
+	total := bounds.Offsets.Records()
+	return ordered(ctx, r.Workers, produce, r.rescore, func(c rescored) error {
+		if err := r.commitScores(c); err != nil {
+			return err
+		}
+		return r.committed(Progress{Phase: phaseScoring, Done: c.behind.Records, Total: total})
+	})
+}
+
+// rescore is the work on one chunk.
+func (r *run) rescore(ctx context.Context, c chunk) (rescored, error) {
+	out := rescored{behind: c.behind, summary: Summary{Read: int64(len(c.records))}}
+	var recorded []replay.Recorded
+	for _, rec := range c.records {
+		if !r.Select.Placed(rec) || !r.Select.Said(rec) {
+			out.summary.NotMeant++
+			continue
+		}
+		m, err := rec.Decode()
+		if err == nil {
+			if kind := codec.TypeName(m); kind != "Scored" && kind != "Trajectory" {
+				err = fmt.Errorf("a %s, which is no trajectory", kind)
+			}
+		}
+		if err != nil {
+			out.summary.Unreadable++
+			out.examples = append(out.examples, fmt.Sprintf("%s/%d@%d: %v", rec.Topic, rec.Partition, rec.Offset, err))
+			continue
+		}
+		recorded = append(recorded, replay.Recorded{Body: m, Time: rec.Time})
+	}
+	scored, err := replay.Score(ctx, r.Rewards, recorded)
+	if err != nil {
+		return out, err
+	}
+	for i, s := range scored {
+		m, err := r.memberOf(s)
+		if err != nil {
+			return out, err
+		}
+		if old, ok := recorded[i].Body.(*sluicev1.Scored); ok {
+			m.reward = old.GetReward() != s.GetReward() || old.GetGraded() != s.GetGraded()
+			m.correct = s.GetCorrect() && !old.GetCorrect()
+			m.wrong = old.GetCorrect() && !s.GetCorrect()
+		}
+		out.all = append(out.all, m)
+	}
+	return out, nil
+}
+
+func (r *run) memberOf(s *sluicev1.Scored) (member, error) {
+	t := s.GetTrajectory()
+	m := member{Member: replay.MemberOf(t), Outcome: replay.OutcomeOf(s)}
+	var err error
+	if m.item, err = r.item(topicScored, s, s.GetScoredAt().AsTime()); err != nil {
+		return m, err
+	}
+	m.kept, err = spooled(s, r.Until == Batches && r.plan.Trains(m.Member))
+	return m, err
+}
+
+// item encodes a message of the output.
+func (r *run) item(topic string, m proto.Message, at time.Time) (Item, error) {
+	rec, err := codec.Encode(m)
+	if err != nil {
+		return Item{}, err
+	}
+	out := Item{Topic: topic, Time: at, Record: rec}
+	if r.Sink.WantsJSON() {
+		out.JSON, err = archive.JSONBody(rec)
+	}
+	return out, err
+}
+
+func (r *run) commitScores(c rescored) error {
+	var items []Item
+	sum := &r.cp.Summary
+	for _, m := range c.all {
+		if _, seen := r.spool.outcome(m.Member); seen {
+			sum.Repeated++
+			continue
+		}
+		if err := r.spool.add(m.Member, m.Outcome, m.kept); err != nil {
+			return err
+		}
+		items = append(items, m.item)
+		count(&sum.Graded, m.Graded)
+		count(&sum.RewardChanged, m.reward)
+		count(&sum.NowCorrect, m.correct)
+		count(&sum.NowWrong, m.wrong)
+	}
+	// A write that was begun is finished: else the checkpoint could not say whether
+	// it was.
+	if err := r.Sink.Write(context.Background(), items); err != nil {
+		return err
+	}
+	sum.ID = r.ID
+	sum.Scored += int64(len(items))
+	sum.Read += c.summary.Read
+	sum.NotMeant += c.summary.NotMeant
+	sum.Unreadable += c.summary.Unreadable
+	for _, text := range c.examples {
+		sum.example(text)
+	}
+	r.cp.Position = c.behind
+	return nil
+}
+
+func count(n *int64, yes bool) {
+	if yes {
+		*n++
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/replayer"
+)
+
+var reductions = map[string]sluicev1.TokenReduction{
+	"sum": sluicev1.TokenReduction_TOKEN_REDUCTION_SUM, "mean": sluicev1.TokenReduction_TOKEN_REDUCTION_MEAN,
+}
+
+// progress says on a terminal or in a log how far a replay is.
+type progress struct {
+	w     io.Writer
+	phase string
+	// since and from are when and where the phase was first seen.
+	since time.Time
+	from  int64
+	now   func() time.Time
+}
+
+func newProgress(w io.Writer) *progress { return &progress{w: w, now: time.Now} }
+
+func (p *progress) show(at replayer.Progress) {
+	if at.Phase != p.phase {
+		p.phase, p.since, p.from = at.Phase, p.now(), at.Done
+	}
+	what := map[string]string{"scoring": "trajectories", "batching": "steps"}[at.Phase]
+	line := fmt.Sprintf("%s: %d %s", at.Phase, at.Done, what)
+	if at.Total > 0 {
+		line = fmt.Sprintf("%s: %d of %d %s (%d %%)", at.Phase, at.Done, at.Total, what, 100*at.Done/at.Total)
+	}
+	if d := p.now().Sub(p.since); d > 0 {
+		line += fmt.Sprintf(", %.0f/s", float64(at.Done-p.from)/d.Seconds())
+	}
+	fmt.Fprintln(p.w, line)
+}
