@@ -284,7 +284,7 @@ func TestAnAbsentClickHouseIsWaitedForAndAnOutageLosesNothing(t *testing.T) {
 		_, httpPort, _ := strings.Cut(ch.HTTP, ":")
 		_, tcpPort, _ := strings.Cut(ch.TCP, ":")
 		ch.Stop()
-		b := &bench{t: t, w: w, ch: ch, database: "outage", protocol: clickhouse.Native}
+		b := &bench{t: t, w: w, ch: ch, database: "outage", protocol: clickhouse.HTTP}
 		w.Put(everything(1).outputs...)
 		b.writer("")
 		time.Sleep(300 * time.Millisecond)
@@ -294,7 +294,7 @@ func TestAnAbsentClickHouseIsWaitedForAndAnOutageLosesNothing(t *testing.T) {
 			t.Helper()
 			var got uint64
 			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-				conn, err := clickhouse.Open(ch.Options(clickhouse.Native, "outage"))
+				conn, err := clickhouse.Open(ch.Options(clickhouse.HTTP, "outage"))
 				if err != nil {
 					t.Fatal(err)
 				}

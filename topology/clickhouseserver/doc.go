@@ -9,8 +9,9 @@
 //     file, and stops. Its child is the engine. A crash of the engine's C++ ends the
 //     child only; the parent says why and starts another on the same ports, unless it
 //     dies again and again: then exit status and last words say why. (It does crash:
-//     a client of the native protocol that is killed in mid-insert can abort it.
-//     Clients over HTTP cannot, as far as was seen.)
+//     of a native client that names an unknown database, or that is killed in
+//     mid-insert, libchdb 26.7.3 aborts. Clients over HTTP do it no harm, so let those
+//     that write use HTTP.)
 //   - A pipe holds them together. The child stops cleanly when the pipe closes, which
 //     the kernel does even where the parent was killed; should the child hang, a
 //     death signal and a deadline end it.
