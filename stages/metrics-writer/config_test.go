@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/stage"
+)
+
+func TestFlagsThatCannotWorkAreRefused(t *testing.T) {
+	for args, word := range map[string]string{
+		"":                              "",
+		"--clickhouse-addr=ch":          "want host:port",
+		"--clickhouse-addr=":            "--clickhouse-addr",
+		"--clickhouse-protocol=grpc":    "want native or http",
+		"--clickhouse-database=default": "ClickHouse's own",
+		"--clickhouse-database=a;DROP":  "--clickhouse-database",
+		"--clickhouse-user=":            "--clickhouse-user is empty",
+		"--batch-records=0":             "--batch-records is 0",
+		"--batch-bytes=0":               "--batch-bytes is 0",
+		"--batch-interval=0s":           "--batch-interval is 0s",
+	} {
+		var c config
+		f := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		c.register(f)
+		if args != "" {
+			if err := f.Parse([]string{args}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := c.validate()
+		if (err != nil) != (word != "") || err != nil && !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: %v, want an error with %q", args, err, word)
+		}
+	}
+}
+
+func TestTokensNameTheirRowsAndNoOthers(t *testing.T) {
+	a := runner.Range{FullTopic: "t.scored", TopicID: "01", Partition: 1, From: 5, To: 9}
+	seen := map[string]bool{}
+	for _, change := range []func(*runner.Range){
+		func(*runner.Range) {},
+		func(r *runner.Range) { r.FullTopic = "u.scored" },
+		func(r *runner.Range) { r.TopicID = "02" },
+		func(r *runner.Range) { r.Partition = 2 },
+		func(r *runner.Range) { r.From = 4 },
+		func(r *runner.Range) { r.To = 10 },
+	} {
+		b := a
+		change(&b)
+		for _, database := range []string{"sluice", "other"} {
+			for _, table := range []string{"turns", "trajectories"} {
+				token := token(database, b, table)
+				if seen[token] {
+					t.Errorf("two lots of rows have the token %s", token)
+				}
+				seen[token] = true
+			}
+		}
+	}
+	if got, want := token("sluice", a, "turns"), token("sluice", a, "turns"); got != want {
+		t.Errorf("%s, then %s", want, got)
+	}
+}
+
+func TestMigrateCommand(t *testing.T) {
+	s := clickhousetest.Start(t)
+	t.Setenv("SLUICE_CLICKHOUSE_PASSWORD", s.WriterPassword)
+	args := []string{"--clickhouse-addr", s.HTTP, "--clickhouse-protocol", "http", "--clickhouse-user", "writer", "--clickhouse-database", "made"}
+	var out, said bytes.Buffer
+	for range 2 {
+		if err := migrateCommand(context.Background(), args, nil, &out, &said); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(out.String(), "database made is up to date") {
+		t.Errorf("it says %q", out.String())
+	}
+	conn := s.Open(t, clickhouse.HTTP, "made")
+	if err := conn.Exec(t.Context(), "INSERT INTO schema_migrations VALUES ('table', 9999, '9999_later.sql', 'x', now64(6))"); err != nil {
+		t.Fatal(err)
+	}
+	err := migrateCommand(context.Background(), args, nil, &out, &said)
+	if !errors.Is(err, stage.ErrUnusable) || !strings.Contains(err.Error(), "9999_later.sql") {
+		t.Errorf("a newer database: %v, want it refused as unusable, by name", err)
+	}
+	if err := migrateCommand(context.Background(), []string{"--clickhouse-database", "default"}, nil, &out, &said); !errors.Is(err, stage.ErrUsage) {
+		t.Errorf("database default: %v, want a usage error", err)
+	}
+}
