@@ -6,15 +6,21 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log"
 	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
@@ -94,6 +100,28 @@ func TestOCIImageBecomesADirectory(t *testing.T) {
 	again, err := Build(t.Context(), cfg, quiet)
 	if err != nil || again != root {
 		t.Errorf("built anew: %+v, %v", again, err)
+	}
+}
+
+// An image is pulled from a registry without Docker.
+func TestOCIImageFromARegistry(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	at := strings.TrimPrefix(server.URL, "http://") + "/python:3"
+	ref, err := name.ParseReference(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := imageOf(t, layerOf(t, tar.Header{Name: "usr/bin/python3", Typeflag: tar.TypeReg, Mode: 0o755}))
+	if err := remote.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+	root, err := Build(t.Context(), Config{Source: "oci:" + at, Python: "/usr/bin/python3", CacheDir: t.TempDir(), Format: "dir"}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root.Path, "usr/bin/python3")); err != nil {
+		t.Error(err)
 	}
 }
 
