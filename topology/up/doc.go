@@ -15,6 +15,7 @@
 //	logs/             one file per process
 //	ready/            one ready file per process, while it serves
 //	summary.json      what came of the run
+//	trash/            data of an earlier run while it is being removed
 //
 // Promises: an interrupted run goes on where it stopped, a finished one is followed by
 // a new one; nothing that it started is left when it returns, whatever made it return;

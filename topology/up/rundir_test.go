@@ -45,6 +45,22 @@ func finish(t *testing.T, path string, r run) {
 	}
 }
 
+// emptied empties the trash, after which nothing of the old run may be left.
+func emptied(t *testing.T, path string) {
+	t.Helper()
+	d, err := openDirectory(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.emptyTrash(); err != nil {
+		t.Fatal(err)
+	}
+	if exists(d.file("trash")) {
+		t.Error("the trash is still there")
+	}
+}
+
 // leaveData puts a file where a broker would keep its data.
 func leaveData(t *testing.T, path string) string {
 	t.Helper()
@@ -90,6 +106,7 @@ func TestAnInterruptedRunIsNotMixedWithOtherOptions(t *testing.T) {
 	}
 	data := leaveData(t, path)
 	_, resumed, err := openRun(t, path, defaults(t, "--seed", "7", "--freeze", "--new"))
+	emptied(t, path)
 	if err != nil || resumed || exists(data) {
 		t.Errorf("with --new: resumed %v, %v, data left %v; want a new run without the old data", resumed, err, exists(data))
 	}
@@ -109,6 +126,7 @@ func TestAFinishedRunIsFollowedByANewOne(t *testing.T) {
 			args = append(args, "--keep")
 		}
 		second, resumed, err := openRun(t, path, defaults(t, args...))
+		emptied(t, path)
 		if err != nil || resumed || second.RunID == first.RunID {
 			t.Errorf("keep %v: run %s, resumed %v, %v; want another run than %s", keep, second.RunID, resumed, err, first.RunID)
 		}

@@ -30,6 +30,7 @@ func Run(o Options, stdout io.Writer) (err error) {
 		return fmt.Errorf("%w: --topology: %w", ErrUsage, err)
 	}
 	// Signals are taken from here on: nothing may be left whenever they come.
+	began := time.Now()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -60,7 +61,9 @@ func Run(o Options, stdout io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- s.toTheEnd(ctx, stdout) }()
+	go func() { ended <- s.toTheEnd(ctx, began, stdout) }()
+	emptied := make(chan error, 1)
+	go func() { emptied <- dir.emptyTrash() }()
 	interrupted := false
 	select {
 	case err = <-ended:
@@ -72,7 +75,7 @@ func Run(o Options, stdout io.Writer) (err error) {
 		cancel()
 		err = <-ended
 	}
-	stopErr := s.stop(signals)
+	stopErr := errors.Join(s.stop(signals), <-emptied)
 	if interrupted && err != nil {
 		err = ErrStopped
 	}
@@ -86,8 +89,7 @@ func Run(o Options, stdout io.Writer) (err error) {
 }
 
 // toTheEnd starts everything, waits for the last step and reports.
-func (s *system) toTheEnd(ctx context.Context, stdout io.Writer) error {
-	began := time.Now()
+func (s *system) toTheEnd(ctx context.Context, began time.Time, stdout io.Writer) error {
 	if err := s.unlessFailed(ctx, s.startServices); err != nil {
 		return err
 	}
@@ -105,10 +107,10 @@ func (s *system) toTheEnd(ctx context.Context, stdout io.Writer) error {
 	following, stop := context.WithCancel(ctx)
 	followed := make(chan error, 1)
 	go func() { followed <- s.follow(following, &p) }()
-	began, before := time.Now(), s.run.Seconds
+	running, before := time.Now(), s.run.Seconds
 	err = s.watch(ctx, &p, meter)
 	// What was running so long is remembered for a run that goes on.
-	s.run.Seconds = before + time.Since(began).Seconds()
+	s.run.Seconds = before + time.Since(running).Seconds()
 	err = errors.Join(err, s.dir.save(s.run))
 	if err == nil {
 		err = s.waitDrained(ctx, meter)
