@@ -1,0 +1,82 @@
+package replayer
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sluice-rl/sluice/schemas/archive"
+	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
+	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
+	"github.com/sluice-rl/sluice/stages/internal/runner"
+)
+
+// benchTrajectories is how many trajectories the benchmark records: 100,000 take a few
+// GB of memory for the broker.
+var benchTrajectories = flag.Int("replay-trajectories", 10_000, "trajectories that BenchmarkReplay replays")
+
+// BenchmarkReplay replays trajectories of a few hundred tokens from a broker, and reads
+// the same records bare, in the same run. It reports both rates, and the replay's as a
+// share of the reading's.
+func BenchmarkReplay(b *testing.B) {
+	kafkatest.RunReal(b, func(w *kafkatest.World) {
+		const steps, groups, size = 10, 10, 8
+		written := 0
+		for seed := uint64(0); written < *benchTrajectories; seed++ {
+			run := replaytest.Record(replaytest.Shape{Seed: seed, Steps: steps, Groups: groups, Size: size, Tokens: 400, Text: 1200, Calm: true})
+			var outputs []runner.Output
+			for _, t := range run.Scored {
+				t.Trajectory.Prompt.Group.RunId = fmt.Sprint("run-", seed)
+			}
+			for _, topic := range []string{"scored", "grouped"} {
+				for _, m := range run.Messages(topic) {
+					outputs = append(outputs, runner.Output{Topic: topic, Body: m})
+				}
+			}
+			w.Put(outputs...)
+			written += len(run.Scored)
+		}
+		for _, until := range []Until{Scores, Groups, Batches} {
+			b.Run(string(until), func(b *testing.B) {
+				for i := range b.N {
+					id := fmt.Sprintf("%s-%d-%d", until, b.N, i)
+					makeTopics(b, w, id)
+					cfg, done := kafkaConfig(b, w, id, b.TempDir())
+					cfg.Until, cfg.Every = until, 5*time.Second
+					bare, bytes := readBare(b, cfg.Source)
+					began := time.Now()
+					sum, err := Run(b.Context(), cfg)
+					took := time.Since(began)
+					done()
+					if err != nil || sum.Scored != int64(written) {
+						b.Fatalf("%+v, %v: want %d scored", sum, err, written)
+					}
+					n := float64(written)
+					b.ReportMetric(n/took.Seconds(), "replayed/s")
+					b.ReportMetric(n/bare.Seconds(), "read/s")
+					b.ReportMetric(float64(bytes)/bare.Seconds()/1e6, "read-MB/s")
+					b.ReportMetric(took.Seconds()/bare.Seconds(), "times-reading")
+				}
+			})
+		}
+	})
+}
+
+// readBare reads the trajectories and looks at nothing.
+func readBare(b *testing.B, s Source) (took time.Duration, bytes int64) {
+	b.Helper()
+	bounds, err := s.Bounds(b.Context(), "scored", archive.Selection{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	err = s.Read(b.Context(), "scored", bounds, Position{}, func(r archive.Record) error {
+		bytes += int64(len(r.Value))
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(began), bytes
+}
