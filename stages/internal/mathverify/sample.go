@@ -172,8 +172,8 @@ func hasFactorial(n *node) bool {
 
 // ranges from which the points are drawn, as (low, high, negative) in 64ths.
 var ranges = [][3]int64{
-	{40, 200, 0}, {3, 61, 0}, {70, 400, 0}, {200, 1600, 0}, {40, 200, 1}, {3, 61, 1}, {70, 640, 1},
-	{40, 200, 2}, {3, 61, 2}, {30, 120, 0}, {65, 90, 0}, {600, 6400, 0},
+	{40, 200, 0}, {40, 200, 1}, {3, 61, 0}, {3, 61, 2}, {70, 400, 0}, {3, 61, 1}, {200, 1600, 0},
+	{70, 640, 1}, {40, 200, 2}, {30, 120, 0}, {65, 90, 0}, {600, 6400, 0},
 }
 
 // points evaluates both sides at random points. All points at which both are
@@ -224,7 +224,7 @@ func (c *comparer) points(g, p *node, names []string) result {
 			agreed++
 		}
 		// Agreement at positive points is not enough for |x| against x.
-		if agreed >= wanted && round >= 7 {
+		if agreed >= wanted && round >= 3 {
 			break
 		}
 	}
