@@ -51,7 +51,9 @@ func TestRootless(t *testing.T) {
 	if err := os.Chown(stateDir, stranger, stranger); err != nil {
 		t.Fatal(err)
 	}
-	cmd := asStranger(t.Context(), binary, "--state-dir="+stateDir, "--runsc="+copied, "--pool=bare=1")
+	// The root file system is built by root, once, and can be read by anybody.
+	cache := startDaemon(t).cfg.CacheDir
+	cmd := asStranger(t.Context(), binary, "--state-dir="+stateDir, "--cache-dir="+cache, "--runsc="+copied, "--pool=bare=1")
 	cmd.Stderr = t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
