@@ -185,6 +185,11 @@ func checkScored(s *sluicev1.Scored) error {
 	if err := checkTrajectory(s.GetTrajectory()); err != nil {
 		return fmt.Errorf("trajectory: %w", err)
 	}
+	return checkScore(s)
+}
+
+// checkScore checks all but the trajectory.
+func checkScore(s *sluicev1.Scored) error {
 	if !s.GetGraded() {
 		if s.GetUngradedReason() == "" {
 			return fmt.Errorf("ungraded_reason is empty though graded is false")

@@ -352,7 +352,9 @@ func TestSelections(t *testing.T) {
 		want   func(Summary) bool
 	}{
 		"steps": {func(c *Config) { c.Select.FirstStep, c.Select.LastStep = 2, 3 },
-			func(s Summary) bool { return s.Scored == 32 && s.NotMeant == 32 && s.Steps == 2 && s.IncompleteGroups == 0 }},
+			func(s Summary) bool {
+				return s.Scored == 32 && s.NotMeant == 32 && s.Steps == 2 && s.IncompleteGroups == 0
+			}},
 		"another run": {func(c *Config) { c.Select.Runs = []string{"other"} }, func(s Summary) bool { return s.Scored == 0 && s.NotMeant == 64 && s.Steps == 0 }},
 		"a data source, to groups": {func(c *Config) { c.Select.DataSources, c.Until = []string{"math"}, Groups },
 			func(s Summary) bool {

@@ -84,6 +84,7 @@ func (r *run) score(ctx context.Context) error {
 func (r *run) rescore(ctx context.Context, c chunk) (rescored, error) {
 	out := rescored{behind: c.behind, summary: Summary{Read: int64(len(c.records))}}
 	var recorded []replay.Recorded
+	var bytes [][]byte // their trajectories
 	for _, rec := range c.records {
 		if !r.Select.Placed(rec) || !r.Select.Said(rec) {
 			out.summary.NotMeant++
@@ -101,13 +102,14 @@ func (r *run) rescore(ctx context.Context, c chunk) (rescored, error) {
 			continue
 		}
 		recorded = append(recorded, replay.Recorded{Body: m, Time: rec.Time})
+		bytes = append(bytes, codec.TrajectoryBytes(codec.TypeName(m), rec.Value))
 	}
 	scored, err := replay.Score(ctx, r.Rewards, recorded)
 	if err != nil {
 		return out, err
 	}
 	for i, s := range scored {
-		m, err := r.memberOf(s)
+		m, err := r.memberOf(s, bytes[i])
 		if err != nil {
 			return out, err
 		}
@@ -121,11 +123,21 @@ func (r *run) rescore(ctx context.Context, c chunk) (rescored, error) {
 	return out, nil
 }
 
-func (r *run) memberOf(s *sluicev1.Scored) (member, error) {
+// memberOf is a new score around the trajectory's bytes as they were recorded.
+func (r *run) memberOf(s *sluicev1.Scored, trajectory []byte) (member, error) {
 	t := s.GetTrajectory()
 	m := member{Member: replay.MemberOf(t), Outcome: replay.OutcomeOf(s)}
 	var err error
-	if m.item, err = r.item(topicScored, s, s.GetScoredAt().AsTime()); err != nil {
+	var rec codec.Record
+	if trajectory != nil {
+		rec, err = codec.EncodeScored(s, trajectory)
+	} else {
+		rec, err = codec.Encode(s)
+	}
+	if err == nil {
+		m.item, err = r.itemOf(topicScored, rec, s.GetScoredAt().AsTime())
+	}
+	if err != nil {
 		return m, err
 	}
 	m.kept, err = spooled(s, r.Until == Batches && r.plan.Trains(m.Member))
@@ -138,7 +150,12 @@ func (r *run) item(topic string, m proto.Message, at time.Time) (Item, error) {
 	if err != nil {
 		return Item{}, err
 	}
+	return r.itemOf(topic, rec, at)
+}
+
+func (r *run) itemOf(topic string, rec codec.Record, at time.Time) (Item, error) {
 	out := Item{Topic: topic, Time: at, Record: rec}
+	var err error
 	if r.Sink.WantsJSON() {
 		out.JSON, err = archive.JSONBody(rec)
 	}
