@@ -81,7 +81,7 @@ integration: tools build ## Drive the built binaries: embedded services, and con
 .PHONY: vectors
 vectors: ## Compare with a folder of reference cases: make vectors DIR=path
 	@[ -n "$(DIR)" ] || { echo 'name the folder: make vectors DIR=path'; exit 2; }
-	SLUICE_VECTORS="$(abspath $(DIR))" go test -count=1 -v -run TestVectors ./stages/internal/...
+	SLUICE_VECTORS="$(abspath $(DIR))" go test -count=1 -v -run "^TestVectors$$" ./stages/internal/vectors
 
 .PHONY: bench
 bench: tools build ## Benchmarks beside the code, then the whole pipeline
