@@ -85,7 +85,7 @@ func (c *config) flags() *pflag.FlagSet {
 	fs.DurationVar(&c.latency, "latency", 0, "wait before each sample, mean")
 	fs.DurationVar(&c.jitter, "latency-jitter", 0, "most that a wait lies above or below the mean")
 	fs.Float64Var(&c.abortRate, "abort-rate", 0, "chance of each sample to be aborted, 0 to 1")
-	fs.StringVar(&c.inference, "inference-url", "", "where samplers reach this server, said in policy updates (default: http:// and the address listened on)")
+	fs.StringVar(&c.inference, "inference-url", "", "where samplers reach this server, said in policy updates; - says none: samplers stay where they are (default: http:// and the address listened on)")
 	fs.StringVar(&c.level, "log-level", "info", "least level to log: debug, info, warn or error")
 	fs.StringVar(&c.logFormat, "log-format", "text", "text or json, on stderr")
 	return fs

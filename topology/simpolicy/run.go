@@ -133,14 +133,22 @@ func loadState(c *config, tok *tokenizer.Tokenizer, log *slog.Logger) (state.Sta
 	return st, store, nil
 }
 
+// stayWhereYouAre as --inference-url: updates name no address, so that samplers keep the
+// one that they were started with. Recorded updates then cannot send a sampler to where
+// this server listened before it was started again.
+const stayWhereYouAre = "-"
+
 func newTrainer(c *config, st state.State, addr net.Addr, d trainer.Deps) (*trainer.Trainer, error) {
 	top, err := topology.Default()
 	if err != nil {
 		return nil, err
 	}
 	url := c.inference
-	if url == "" {
+	switch url {
+	case "":
 		url = "http://" + addr.String()
+	case stayWhereYouAre:
+		url = ""
 	}
 	return trainer.New(trainer.Config{
 		Brokers: c.brokers, Namespace: c.namespace, RunID: c.runID, InferenceURL: url, Model: c.model,

@@ -123,8 +123,9 @@ func (s *system) socketPath() string {
 
 func (s *system) simpolicySpec() (supervise.Spec, error) {
 	return s.spec(simpolicy, func(before map[string]string) []string {
-		args := append(s.kafka(), "--run-id", s.run.RunID, "--state-dir", s.dir.file("data", "simpolicy"),
-			"--http-addr", "127.0.0.1:"+s.port(before["http"], s.o.SimpolicyPort, simpolicy))
+		args := append(s.cluster(), "--run-id", s.run.RunID, "--state-dir", s.dir.file("data", "simpolicy"),
+			// The samplers' own flag says where it is, also after a start on another port.
+			"--inference-url", "-", "--http-addr", "127.0.0.1:"+s.port(before["http"], s.o.SimpolicyPort, simpolicy))
 		if s.o.Problems != "" {
 			args = append(args, "--problems", s.o.Problems)
 		}
@@ -148,8 +149,12 @@ func (s *system) instance() string {
 	return fmt.Sprintf("up-%x", h.Sum64())
 }
 
+func (s *system) cluster() []string {
+	return []string{"--brokers", strings.Join(s.at.brokers, ","), "--namespace", s.o.Namespace}
+}
+
 func (s *system) kafka() []string {
-	args := []string{"--brokers", strings.Join(s.at.brokers, ","), "--namespace", s.o.Namespace}
+	args := s.cluster()
 	if s.o.Topology != "" {
 		args = append(args, "--topology", s.o.Topology)
 	}
