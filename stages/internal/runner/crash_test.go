@@ -46,8 +46,9 @@ func TestKeyedExactlyOnceOverCrashSchedules(t *testing.T) {
 				born := 0
 				start := func(r *rand.Rand) {
 					born++
+					batch := 1 + r.IntN(20)
 					w.scorer(fmt.Sprintf("i%d", born%(2+r.IntN(8))), nil, func(c *KeyedConfig) {
-						c.BatchRecords = 1 + r.IntN(20)
+						c.BatchRecords = batch
 						c.TransactionTimeout = 10 * time.Second
 					})
 				}
