@@ -7,6 +7,7 @@ func Tables() []Row {
 	return []Row{
 		&Trajectory{}, &Turn{}, &GroupMember{}, &Group{}, &GroupFate{}, &StepBatch{}, &BatchMember{}, &MicroBatch{},
 		&TrainerReport{}, &PolicyUpdate{}, &DeadLetter{},
+		&ReplayScore{}, &ReplayGroup{}, &ReplayGroupFate{}, &ReplayStepBatch{}, &ReplayBatchMember{},
 	}
 }
 
