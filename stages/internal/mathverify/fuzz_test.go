@@ -54,7 +54,7 @@ func FuzzExtract(f *testing.F) {
 }
 
 func TestHostileTextsEnd(t *testing.T) {
-	equalsFive := map[string]bool{"nested braces": true, "nested brackets": true, "signs": true, "boxes": true}
+	equalsFive := map[string]bool{"nested braces": true, "nested brackets": true, "signs": true, "boxes": true, "degrees": true}
 	many := func(s string, n int) string { return strings.Repeat(s, n) }
 	for name, text := range map[string]string{
 		"open braces":       many("{", 100_000),
@@ -89,6 +89,19 @@ func TestHostileTextsEnd(t *testing.T) {
 		"anchors":           many("the answer is ", 20_000),
 		"mixed up":          many(`\left(\frac{`, 2_000),
 		"subscripts":        many("x_{", 5_000) + "1" + many("}", 5_000),
+		"primes":            "x" + many("'", 50_000),
+		"many subscripts":   "x" + many("_1", 20_000),
+		"degrees":           "5" + many("°", 20_000),
+		"many factorials":   "9" + many("!", 50_000),
+		"ratios":            many("1:", 25_000) + "2",
+		"many signs pm":     many(`1\pm`, 15_000) + "2",
+		"unions":            many(`(1,2)\cup`, 5_000) + "(3,4)",
+		"named values":      many("x=1,y=2,", 5_000) + "z=3",
+		"inequalities":      many("x\\ne 1,", 5_000) + "x<3",
+		"a chain":           many("1=", 25_000) + "1",
+		"a tower of powers": many("x^", 50_000) + "2",
+		"many mods":         many(`7\bmod`, 15_000) + "2",
+		"square brackets":   many("[1,", 1_000) + many("]", 1_000),
 		"percent of nested": many("(", 300) + "5" + many(")%", 300),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ const (
 	maxTokens = 60_000  // of one answer
 	maxDigits = 4_000   // of one number that is written out; longer ones are only reduced modulo primes
 	maxDepth  = 1_200   // of nesting
+	maxName   = 4_000   // bytes of one symbol, to which more is attached
 )
 
 // errLimit says that an answer is larger than a limit; it is then only

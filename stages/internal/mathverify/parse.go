@@ -315,16 +315,15 @@ func (p *parser) side() (*node, error) {
 			}
 			n = seal(&node{op: opSetOp, name: t.text, kids: []*node{n, right}})
 		case t.op(":"):
-			p.pos++
-			right, err := p.sum()
-			if err != nil {
-				return nil, err
+			kids := []*node{n}
+			for p.accept(tOp, ":") {
+				right, err := p.sum()
+				if err != nil {
+					return nil, err
+				}
+				kids = append(kids, right)
 			}
-			if n.op == opRatio {
-				n = tree(opRatio, append(append([]*node(nil), n.kids...), right)...)
-			} else {
-				n = tree(opRatio, n, right)
-			}
+			n = tree(opRatio, kids...)
 		case t.cmd("over") || t.cmd("choose"):
 			p.pos++
 			right, err := p.sum()

@@ -35,11 +35,14 @@ func (p *parser) postfix(n *node) (*node, error) {
 				p.pos++
 			}
 		case t.op("'"):
-			p.pos++
+			primes := p.pos
+			for p.peek().op("'") {
+				p.pos++
+			}
 			if n.op != opSym {
 				return nil, p.fail("a prime")
 			}
-			n = sym(n.name + "'")
+			n = sym(n.name + strings.Repeat("'", p.pos-primes))
 		case t.op("^"):
 			p.pos++
 			if p.degreeSign() {
@@ -59,6 +62,9 @@ func (p *parser) postfix(n *node) (*node, error) {
 			text, value, err := p.subscript()
 			if err != nil {
 				return nil, err
+			}
+			if len(n.name) > maxName {
+				return nil, errLimit
 			}
 			switch {
 			case n.op == opSym:

@@ -81,6 +81,9 @@ func (c *comparer) quantity(g, p *node) result {
 	return r
 }
 
+// maxSigns bounds the ± of one answer.
+const maxSigns = 16
+
 // expandPM turns x ± y into the two answers.
 func expandPM(n *node) *node {
 	pm := func(k *node) bool { return k.op == opPM }
@@ -100,6 +103,16 @@ func expandPM(n *node) *node {
 		return seal(&node{op: n.op, name: n.name, kids: kids})
 	case !n.any(pm):
 		return n
+	}
+	signs := 0
+	n.any(func(k *node) bool {
+		if k.op == opPM {
+			signs++
+		}
+		return signs > maxSigns
+	})
+	if signs > maxSigns {
+		return n // no answer has so many; it is not read
 	}
 	choose := func(upper bool) *node {
 		return n.rewrite(func(k *node) *node {
@@ -351,6 +364,9 @@ func valuesOf(kids []*node) []*node {
 
 // distinctNames says whether every answer gives a value to a name of its own.
 func distinctNames(kids []*node) bool {
+	if len(kids) > maxUnordered {
+		return false
+	}
 	var names []*node
 	for _, k := range kids {
 		name, _ := assignment(k)
