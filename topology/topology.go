@@ -208,3 +208,6 @@ func (t Topology) Changelog(stage string) string {
 
 // Name puts the namespace prefix in front of a topic or group name.
 func Name(namespace, name string) string { return namespace + name }
+
+// ReplayNamespace is the namespace of a replay of what is in another one.
+func ReplayNamespace(original, id string) string { return original + "replay-" + id + "." }

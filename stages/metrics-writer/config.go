@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -73,6 +74,8 @@ func (t *target) options() *clickhouse.Options {
 	return o
 }
 
+var replayIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
+
 // config is what the flags set.
 type config struct {
 	target
@@ -80,6 +83,8 @@ type config struct {
 	bytes    int
 	interval time.Duration
 	migrate  bool
+	// replay names the replay whose topics are read; empty: the original's.
+	replay string
 }
 
 func (c *config) register(f *pflag.FlagSet) {
@@ -87,12 +92,16 @@ func (c *config) register(f *pflag.FlagSet) {
 	f.IntVar(&c.records, "batch-records", 1000, "most records of one partition in one insert")
 	f.IntVar(&c.bytes, "batch-bytes", 16<<20, "most bytes of records in one insert; one larger record makes an insert of its own")
 	f.DurationVar(&c.interval, "batch-interval", time.Second, "longest time a record waits for others")
+	f.StringVar(&c.replay, "replay-id", "", "write this replay (of sluice replay --id) into the tables of replays: reads its topics, replay-ID. behind --namespace")
 	f.BoolVar(&c.migrate, "migrate", true, "bring tables and views up to date at start; else run `metrics-writer migrate` before")
 }
 
 func (c *config) validate() error {
 	if err := c.target.validate(); err != nil {
 		return err
+	}
+	if c.replay != "" && !replayIDForm.MatchString(c.replay) {
+		return fmt.Errorf("--replay-id is %q: want 1 to 40 of A-Z a-z 0-9 _ -, as sluice replay had it", c.replay)
 	}
 	if c.records < 1 {
 		return fmt.Errorf("--batch-records is %d, want at least 1", c.records)

@@ -27,6 +27,8 @@ const insertTimeout = 2 * time.Minute
 // sink inserts ranges into ClickHouse.
 type sink struct {
 	target target
+	// replay is the id of the replay that is written; empty: the original.
+	replay string
 	log    *slog.Logger
 	ready  func(name string, err error)
 	// inserted is told of each table that a range was inserted into; may be nil.
@@ -130,7 +132,7 @@ func (s *sink) Write(ctx context.Context, r runner.Range) error {
 	byTable := map[string][]rows.Row{}
 	for _, m := range r.Messages {
 		source := rows.Source{Topic: r.FullTopic, Partition: m.Partition, Offset: m.Offset, EventTime: m.Time}
-		for _, row := range rows.Of(m.Body, source) {
+		for _, row := range s.rowsOf(m, source) {
 			byTable[row.Table()] = append(byTable[row.Table()], row)
 		}
 	}
@@ -152,6 +154,13 @@ func (s *sink) Write(ctx context.Context, r runner.Range) error {
 	}
 	s.state(nil)
 	return nil
+}
+
+func (s *sink) rowsOf(m runner.Message, source rows.Source) []rows.Row {
+	if s.replay != "" {
+		return rows.OfReplay(s.replay, m.Body, source)
+	}
+	return rows.Of(m.Body, source)
 }
 
 // token names one range's rows of one table. ClickHouse drops an insert whose token the

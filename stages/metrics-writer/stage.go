@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/rows"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology"
 )
 
 const about = `metrics-writer puts what happened into ClickHouse: trajectories and their turns,
@@ -21,7 +22,10 @@ groups, batches, the trainer's reports, dead letters.
 
 Reads scored, grouped, ppo-batches, trainer-reports, policy-updates and dead-letters;
 writes ClickHouse tables, and dead letters of what does not decode. Every record's rows
-are there once, whatever was killed. While ClickHouse is away it waits.`
+are there once, whatever was killed. While ClickHouse is away it waits.
+
+With --replay-id it writes a replay instead, from the replay's topics into tables of
+replays: the original's rows are not touched, and views compare the two.`
 
 func spec(p *probe) stage.Spec {
 	var c config
@@ -52,7 +56,10 @@ func run(ctx context.Context, env *stage.Env, c config, p *probe) error {
 	}
 	s := newSink(c.target, env.Log, env.Health.Ready)
 	defer s.Close()
-	s.inserted = p.inserted
+	s.inserted, s.replay = p.inserted, c.replay
+	if c.replay != "" {
+		env.Kafka.Namespace = topology.ReplayNamespace(env.Kafka.Namespace, c.replay)
+	}
 	if p.serial {
 		s.turns = make(chan struct{}, 1)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/topology"
 )
 
 // record writes a run into the topics of a broker.
@@ -38,7 +39,7 @@ func makeTopics(t testing.TB, w *kafkatest.World, id string) {
 	}
 	defer cl.Close()
 	for _, topic := range Batches.topics() {
-		name := Namespace(w.Cluster().Namespace, id) + topic
+		name := topology.ReplayNamespace(w.Cluster().Namespace, id) + topic
 		if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), w.Topology.Topics[topic].Partitions, 1, nil, name); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func kafkaConfig(t testing.TB, w *kafkatest.World, id, state string) (cfg Config
 func topicBytes(t testing.TB, w *kafkatest.World, id string) map[string][]archive.Record {
 	t.Helper()
 	cluster := w.Cluster()
-	cluster.Namespace = Namespace(cluster.Namespace, id)
+	cluster.Namespace = topology.ReplayNamespace(cluster.Namespace, id)
 	source, err := NewKafkaSource(cluster)
 	if err != nil {
 		t.Fatal(err)

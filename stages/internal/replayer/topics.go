@@ -13,10 +13,6 @@ import (
 	"github.com/sluice-rl/sluice/topology"
 )
 
-// Namespace is where the topics of a replay are: its name in front of theirs, behind the
-// original's namespace.
-func Namespace(original, id string) string { return original + "replay-" + id + "." }
-
 // TopicSink writes topics of the replay's own. Records are written in order and each
 // partition is written by nobody else, so what a partition holds is always the beginning
 // of what it is to hold, and its end says how much.
@@ -50,7 +46,7 @@ func NewTopicSink(cluster runner.ClusterConfig, id string) (*TopicSink, error) {
 		return nil, err
 	}
 	return &TopicSink{
-		client: cl, prefix: Namespace(cluster.Namespace, id), limit: int(cluster.Topology.MaxMessageBytes),
+		client: cl, prefix: topology.ReplayNamespace(cluster.Namespace, id), limit: int(cluster.Topology.MaxMessageBytes),
 		partitioner: kgo.StickyKeyPartitioner(nil), keyed: map[string]kgo.TopicPartitioner{},
 		counts: map[string]map[int32]int64{}, skip: map[string]map[int32]int64{},
 	}, nil
