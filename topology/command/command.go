@@ -55,7 +55,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w\n`%s --help` lists the flags", errUsage, err, c.CommandPath())
 	})
-	root.AddCommand(upCommand(), applyCommand(), statusCommand(), deadLettersCommand(), prepareCommand())
+	root.AddCommand(upCommand(), applyCommand(), statusCommand(), deadLettersCommand(), prepareCommand(), exportCommand(), replayCommand())
 	err := root.Execute()
 	if err == nil {
 		return exitClean
