@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -89,7 +90,36 @@ func create(ctx context.Context, cl *kgo.Client, t topology.Topology, ds []Diffe
 			return fmt.Errorf("create %s: %w", d.Resource, err)
 		}
 	}
+	if err := visible(ctx, cl, ds); err != nil {
+		return err
+	}
 	return alter(ctx, cl, ds, Create)
+}
+
+// visible waits until the brokers tell of every topic that was created: the controller
+// answers before they have heard of it, and a stage that comes in between finds none.
+func visible(ctx context.Context, cl *kgo.Client, ds []Difference) error {
+	var created []string
+	for _, d := range ds {
+		if d.Kind == Create && d.Setting == "" {
+			created = append(created, d.name)
+		}
+	}
+	for len(created) > 0 {
+		existing, err := readTopics(ctx, cl, created, map[string]TopicState{})
+		if err != nil {
+			return err
+		}
+		if len(existing) == len(created) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d created topics are not visible: %w", len(created)-len(existing), len(created), context.Cause(ctx))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // alter sets the configs of the differences of one kind.

@@ -124,8 +124,8 @@ func (m *Meter) stage(ctx context.Context, name string, st topology.Stage, start
 		}
 		// No share state: it may run with the classic intake.
 	}
-	committed, err := m.admin.FetchOffsets(ctx, group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+	committed, err := m.committed(ctx, group)
+	if err != nil {
 		return nil, err
 	}
 	var work []Work
@@ -155,6 +155,25 @@ func (m *Meter) stage(ctx context.Context, name string, st topology.Stage, start
 		work = append(work, w)
 	}
 	return work, nil
+}
+
+// committed is the group's offsets; none for a group that never committed. A cluster
+// that has just started is asked again until it has made the place that keeps them.
+func (m *Meter) committed(ctx context.Context, group string) (kadm.OffsetResponses, error) {
+	for {
+		offsets, err := m.admin.FetchOffsets(ctx, group)
+		switch {
+		case err == nil, errors.Is(err, kerr.GroupIDNotFound):
+			return offsets, nil
+		case !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress):
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // share asks the broker; known is false if it knows no such share group.
