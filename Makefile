@@ -41,7 +41,7 @@ build: ## Build all binaries into bin/
 
 .PHONY: test
 test: tools generated build vet ## What CI runs: tools, build, vet, generated code, unit tests with the race detector, integration
-	go test -race -tags synctests $(TESTARGS) $$(go list ./... | grep -v /integration)
+	go test -race -tags synctests -timeout 30m $(TESTARGS) $$(go list ./... | grep -v /integration)
 	go test -count=1 -timeout 30m ./integration/...
 
 # Tests in virtual time need the Kafka client's locks to be such that a bubble's clock
@@ -86,6 +86,20 @@ vectors: ## Compare with a folder of reference cases: make vectors DIR=path
 .PHONY: bench
 bench: tools build ## Benchmarks beside the code, then the whole pipeline
 	go test -run '^$$' -bench . -benchmem $(ARGS) ./...
+
+.PHONY: bench-sandbox
+bench-sandbox: tools build ## Sandbox calls side by side: bare subprocess, docker, cold gVisor, the warm pool
+	go run ./sandboxd/bench --binary bin/sandboxd $(ARGS)
+
+.PHONY: bench-reward
+bench-reward: ## Comparisons per kind; with PYTHON=… that has math-verify, beside it on the same pairs
+	go test -run '^$$' -bench Compare -benchmem ./stages/internal/mathverify
+	MATH_VERIFY_PYTHON="$(PYTHON)" BENCH_CASES="$(FILE)" go test -count=1 -run TestAgainstMathVerify -v ./stages/internal/mathverify
+
+.PHONY: reward-cases
+reward-cases: ## Compare with a folder of labelled answers: make reward-cases DIR=path [PROFILE=compat]
+	@[ -n "$(DIR)" ] || { echo 'name the folder: make reward-cases DIR=path'; exit 2; }
+	REWARD_CASES="$(abspath $(DIR))" REWARD_CASES_PROFILE="$(PROFILE)" go test -count=1 -run '^TestCases$$' -v ./stages/internal/mathverify
 
 .PHONY: clean
 clean: ## Remove bin/ and the data of demo runs (.sluice/); tools stay
