@@ -61,7 +61,7 @@ func checkout(t testing.TB) string {
 }
 
 // wiring is the packages of stages/internal that may know Kafka, HTTP and the clock.
-var wiring = []string{"runner", "stage", "machinetest", "kafkatest", "inference"}
+var wiring = []string{"runner", "stage", "machinetest", "kafkatest", "inference", "replayer"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	for _, p := range packages(t) {
