@@ -61,7 +61,7 @@ func checkout(t testing.TB) string {
 }
 
 // wiring is the packages of stages/internal that may know Kafka, HTTP and the clock.
-var wiring = []string{"runner", "stage", "machinetest", "kafkatest", "inference", "replayer"}
+var wiring = []string{"runner", "stage", "machinetest", "kafkatest", "inference", "replayer", "reward/remote", "reward/rewardfile"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	for _, p := range packages(t) {
@@ -115,8 +115,7 @@ func refused(pkg, imported string) string {
 
 func isDomain(pkg string) bool {
 	name, ok := strings.CutPrefix(pkg, "stages/internal/")
-	first, _, _ := strings.Cut(name, "/")
-	return ok && !slices.Contains(wiring, first)
+	return ok && !slices.ContainsFunc(wiring, func(w string) bool { return name == w || strings.HasPrefix(name, w+"/") })
 }
 
 func isStage(pkg string) bool {
