@@ -167,8 +167,14 @@ func (s *system) stageSpecs() ([]supervise.Spec, error) {
 	if s.o.Model != "" {
 		model = append(model, "--model", s.o.Model)
 	}
+	protocol, address := "native", s.at.clickhouseAddr
+	if s.at.clickhouseHTTP != "" {
+		// The embedded engine may abort when a native client is killed in mid-insert;
+		// over HTTP it does not.
+		protocol, address = "http", s.at.clickhouseHTTP
+	}
 	ch := []string{
-		"--clickhouse-addr", s.at.clickhouseAddr, "--clickhouse-user", s.at.writer.user,
+		"--clickhouse-protocol", protocol, "--clickhouse-addr", address, "--clickhouse-user", s.at.writer.user,
 		"--clickhouse-database", s.o.CHDatabase,
 	}
 	if s.at.writer.passwordFile != "" {
