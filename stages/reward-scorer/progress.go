@@ -32,7 +32,11 @@ func (p *progress) show(at replayer.Progress) {
 	what := map[string]string{"scoring": "trajectories", "batching": "steps"}[at.Phase]
 	line := fmt.Sprintf("%s: %d %s", at.Phase, at.Done, what)
 	if at.Total > 0 {
-		line = fmt.Sprintf("%s: %d of %d %s (%d %%)", at.Phase, at.Done, at.Total, what, 100*at.Done/at.Total)
+		of := "of"
+		if at.Phase == "scoring" {
+			of = "of at most" // markers of transactions are no trajectories
+		}
+		line = fmt.Sprintf("%s: %d %s %d %s (%d %%)", at.Phase, at.Done, of, at.Total, what, 100*at.Done/at.Total)
 	}
 	if d := p.now().Sub(p.since); d > 0 {
 		line += fmt.Sprintf(", %.0f/s", float64(at.Done-p.from)/d.Seconds())
