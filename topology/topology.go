@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"time"
 
@@ -208,6 +209,16 @@ func (t Topology) Changelog(stage string) string {
 
 // Name puts the namespace prefix in front of a topic or group name.
 func Name(namespace, name string) string { return namespace + name }
+
+var replayID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
+
+// CheckReplayID refuses a replay's name that could not stand in topic names.
+func CheckReplayID(id string) error {
+	if !replayID.MatchString(id) {
+		return fmt.Errorf("%w: replay id %q: want 1 to 40 of A-Z a-z 0-9 _ -", ErrInvalid, id)
+	}
+	return nil
+}
 
 // ReplayNamespace is the namespace of a replay of what is in another one.
 func ReplayNamespace(original, id string) string { return original + "replay-" + id + "." }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -13,6 +12,7 @@ import (
 
 	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology"
 )
 
 // target says which ClickHouse, and as whom.
@@ -74,8 +74,6 @@ func (t *target) options() *clickhouse.Options {
 	return o
 }
 
-var replayIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
-
 // config is what the flags set.
 type config struct {
 	target
@@ -100,8 +98,10 @@ func (c *config) validate() error {
 	if err := c.target.validate(); err != nil {
 		return err
 	}
-	if c.replay != "" && !replayIDForm.MatchString(c.replay) {
-		return fmt.Errorf("--replay-id is %q: want 1 to 40 of A-Z a-z 0-9 _ -, as sluice replay had it", c.replay)
+	if c.replay != "" {
+		if err := topology.CheckReplayID(c.replay); err != nil {
+			return fmt.Errorf("--replay-id: %w", err)
+		}
 	}
 	if c.records < 1 {
 		return fmt.Errorf("--batch-records is %d, want at least 1", c.records)

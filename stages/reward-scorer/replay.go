@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/spf13/pflag"
 
@@ -41,7 +40,7 @@ the same bytes, unless a reward of kind http answers otherwise.`
 // replayFlags are the flags of a replay as they are given.
 type replayFlags struct {
 	config
-	batching options
+	batching batchFlags
 	rule     advantage.Rule
 	sel      archive.Selection
 
@@ -51,8 +50,8 @@ type replayFlags struct {
 	parallel                            int
 }
 
-// options are the flags of batches, by the names that ppo-batcher has for them.
-type options struct {
+// batchFlags are the flags of batches, by the names that ppo-batcher has for them.
+type batchFlags struct {
 	rules     step.Rules
 	reduction string
 }
@@ -82,11 +81,9 @@ func (r *replayFlags) register(f *pflag.FlagSet) {
 	f.Uint32Var(&b.MaxStaleness, "max-staleness", b.MaxStaleness, "as of ppo-batcher: policy versions by which a trajectory may lie behind the trainer")
 }
 
-var replayIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
-
 func (r *replayFlags) validate() error {
-	if !replayIDForm.MatchString(r.id) {
-		return fmt.Errorf("--id is %q: want 1 to 40 of A-Z a-z 0-9 _ -, a new one for each replay", r.id)
+	if err := topology.CheckReplayID(r.id); err != nil {
+		return fmt.Errorf("--id, a new one for each replay: %w", err)
 	}
 	if r.batching.reduction != "sum" && r.batching.reduction != "mean" {
 		return fmt.Errorf("--token-reduction is %q, want sum or mean", r.batching.reduction)
@@ -128,7 +125,7 @@ func (r *replayFlags) fingerprint() (string, error) {
 
 // replayCommand is `reward-scorer replay`.
 func replayCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) error {
-	r := &replayFlags{batching: options{rules: step.DefaultRules}}
+	r := &replayFlags{batching: batchFlags{rules: step.DefaultRules}}
 	f := pflag.NewFlagSet("reward-scorer replay", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.Usage = func() {}

@@ -53,7 +53,7 @@ func makeReplayTopics(args []string) error {
 	f.ParseErrorsAllowlist.UnknownFlags = true
 	where.register(f)
 	id, to := f.String("id", "", ""), f.String("to", "", "")
-	if err := f.Parse(args); err != nil || *id == "" || *to != "" {
+	if err := f.Parse(args); err != nil || topology.CheckReplayID(*id) != nil || *to != "" {
 		return nil
 	}
 	t, err := where.load()

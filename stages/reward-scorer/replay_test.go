@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-rl/sluice/schemas/archive"
+	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
+	"github.com/sluice-rl/sluice/stages/internal/replayer"
+	"github.com/sluice-rl/sluice/stages/internal/stage"
+)
+
+// recordedRun is an archive of a small run.
+func recordedRun(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "recorded")
+	w, err := archive.Create(dir, archive.Parquet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := replaytest.Record(replaytest.Shape{Seed: 1, Steps: 3, Groups: 3, Size: 4})
+	for _, topic := range replaytest.Topics {
+		for _, r := range run.Records(topic) {
+			if err := w.Write(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func replayed(t *testing.T, args ...string) (sum replayer.Summary, stderr string, err error) {
+	t.Helper()
+	var out, said bytes.Buffer
+	if err = replayCommand(t.Context(), args, nil, &out, &said); err == nil && out.Len() > 0 {
+		if jerr := json.Unmarshal(out.Bytes(), &sum); jerr != nil {
+			t.Fatalf("%v: %s", jerr, out.String())
+		}
+	}
+	return sum, said.String(), err
+}
+
+func TestReplayOfAnArchiveUnderAnotherReward(t *testing.T) {
+	dir, out := recordedRun(t), filepath.Join(t.TempDir(), "out")
+	file := filepath.Join(t.TempDir(), "reward.yaml")
+	if err := os.WriteFile(file, []byte("rewards:\n  - {name: shaped, kind: retool_shaped, per_turn: 0.1, limit: -0.6}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--id", "shaped", "--archive", dir, "--to", out, "--until", "batches", "--reward", file}
+	sum, said, err := replayed(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum.ID != "shaped" || sum.Scored == 0 || sum.RewardChanged == 0 || sum.NowCorrect+sum.NowWrong != 0 || sum.Steps == 0 {
+		t.Errorf("%+v: want changed rewards and the same verdicts", sum)
+	}
+	if !strings.Contains(said, "scoring: ") {
+		t.Errorf("no progress: %q", said)
+	}
+	again, _, err := replayed(t, args...)
+	if err != nil || !cmp.Equal(sum, again) {
+		t.Errorf("finished, and called again: %+v, %v", again, err)
+	}
+	// A replay is an archive itself, and can be replayed: back to the old rewards.
+	back, _, err := replayed(t, "--id", "back", "--archive", out, "--to", filepath.Join(t.TempDir(), "back"))
+	if err != nil || back.Scored != sum.Scored || back.RewardChanged != sum.RewardChanged || back.Used+back.Degenerate+back.Dropped != sum.Used+sum.Degenerate+sum.Dropped {
+		t.Errorf("back: %+v, %v", back, err)
+	}
+	// The same id with another reward is not gone on with.
+	if _, _, err := replayed(t, "--id", "shaped", "--archive", dir, "--to", out, "--until", "batches"); !errors.Is(err, stage.ErrUnusable) {
+		t.Errorf("another reward under the same id: %v, want ErrUnusable", err)
+	}
+}
+
+func TestReplayFlagsThatCannotWork(t *testing.T) {
+	dir := recordedRun(t)
+	for _, c := range []struct{ args, word string }{
+		{"", "--id"},
+		{"--id a.b", "--id"},
+		{"--id a --until soon --archive " + dir + " --to " + t.TempDir(), "soon"},
+		{"--id a --from prompts --archive " + dir + " --to " + t.TempDir(), "prompts"},
+		{"--id a --archive /nowhere", "/nowhere"},
+		{"--id a --reward /nowhere.yaml", "/nowhere.yaml"},
+		{"--id a --reward x --read-invalid-calls", "exclude each other"},
+		{"--id a --token-reduction max", "--token-reduction"},
+		{"--id a --parallel -1", "--parallel"},
+		{"--id a --steps 0", "steps"},
+		{"--id a --question q --until batches --archive " + dir + " --to " + t.TempDir(), "whole steps"},
+		{"--id a extra", "extra"},
+	} {
+		_, _, err := replayed(t, strings.Fields(c.args)...)
+		if !errors.Is(err, stage.ErrUsage) || !strings.Contains(err.Error(), c.word) {
+			t.Errorf("%q: %v, want a usage error with %q", c.args, err, c.word)
+		}
+	}
+	var help bytes.Buffer
+	if err := replayCommand(t.Context(), []string{"--help"}, nil, &help, &help); err != nil || !strings.Contains(help.String(), "--until") {
+		t.Errorf("--help: %v, %q", err, help.String())
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var out bytes.Buffer
+	p, now := newProgress(&out), time.Unix(0, 0)
+	p.now = func() time.Time { return now }
+	for _, at := range []replayer.Progress{{Phase: "scoring", Done: 100, Total: 400}, {Phase: "scoring", Done: 300, Total: 400}, {Phase: "batching", Done: 1, Total: 2}} {
+		p.show(at)
+		now = now.Add(2 * time.Second)
+	}
+	want := "scoring: 100 of at most 400 trajectories (25 %)\nscoring: 300 of at most 400 trajectories (75 %), 100/s\nbatching: 1 of 2 steps (50 %)\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
