@@ -243,11 +243,11 @@ func TestBusySaysWhenToComeBack(t *testing.T) {
 func TestWaitingIsNotRunning(t *testing.T) {
 	s := serveProcesses(t, "--slots=1", "--queue=1")
 	go func() {
-		_, _ = s.client.Run(t.Context(), client.Request{Code: "import time; time.sleep(0.5)"})
+		_, _ = s.client.Run(t.Context(), client.Request{Code: "import time; time.sleep(4)"})
 	}()
 	s.until(t, "running", func() bool { return s.health(t).Running == 1 })
-	// Half a second in the queue is more than this call's whole time.
-	r, err := s.client.Run(t.Context(), client.Request{Code: "print(1)", TimeoutMS: 400})
+	// The time in the queue is more than this call's whole time.
+	r, err := s.client.Run(t.Context(), client.Request{Code: "print(1)", TimeoutMS: 3000})
 	if err != nil || r.Outcome != api.OK {
 		t.Fatalf("got %+v, %v", r, err)
 	}
