@@ -83,11 +83,11 @@ func (s *scorer) prepare(ctx context.Context, ms []runner.Message) error {
 
 // score scores a chunk.
 func (s *scorer) score(ctx context.Context, ms []runner.Message) [][]reward.Result {
-	ts := make([]*sluicev1.Trajectory, len(ms))
+	in := make([]reward.Input, len(ms))
 	for i, m := range ms {
-		ts[i] = m.Body.(*sluicev1.Trajectory)
+		in[i] = scoring.InputOf(m.Body.(*sluicev1.Trajectory))
 	}
-	return scoring.Score(ctx, s.set, ts)
+	return scoring.Score(ctx, s.set, in)
 }
 
 // of returns what was prepared for a record; nil if it was not.

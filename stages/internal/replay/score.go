@@ -19,6 +19,10 @@ type Recorded struct {
 	// Body is a *sluicev1.Scored or a *sluicev1.Trajectory.
 	Body proto.Message
 	Time time.Time
+	// Tokens is how many tokens the trajectory has, where Body was decoded without
+	// them (codec.DecodeOutline): the new score is then without them too. 0: they are
+	// counted in Body.
+	Tokens int
 }
 
 // trajectory takes the trajectory and its date out of a record.
@@ -44,6 +48,7 @@ func (r Recorded) trajectory() (*sluicev1.Trajectory, *timestamppb.Timestamp, er
 func Score(ctx context.Context, set *reward.Set, recorded []Recorded) ([]*sluicev1.Scored, error) {
 	scored := make([]*sluicev1.Scored, len(recorded))
 	var gradable []*sluicev1.Trajectory
+	var in []reward.Input
 	var places []int
 	for i, r := range recorded {
 		t, at, err := r.trajectory()
@@ -53,12 +58,15 @@ func Score(ctx context.Context, set *reward.Set, recorded []Recorded) ([]*sluice
 		if scoring.Ungraded(t) != "" {
 			scored[i] = scoring.Of(t, nil)
 		} else {
-			gradable, places = append(gradable, t), append(places, i)
+			gradable, in, places = append(gradable, t), append(in, scoring.InputOf(t)), append(places, i)
+			if r.Tokens > 0 {
+				in[len(in)-1].Tokens = r.Tokens
+			}
 			scored[i] = &sluicev1.Scored{}
 		}
 		scored[i].ScoredAt = at
 	}
-	results := scoring.Score(ctx, set, gradable)
+	results := scoring.Score(ctx, set, in)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

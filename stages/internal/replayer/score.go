@@ -90,7 +90,7 @@ func (r *run) rescore(ctx context.Context, c chunk) (rescored, error) {
 			out.summary.NotMeant++
 			continue
 		}
-		m, err := rec.Decode()
+		m, tokens, trajectory, err := decode(rec)
 		if err == nil {
 			if kind := codec.TypeName(m); kind != "Scored" && kind != "Trajectory" {
 				err = fmt.Errorf("a %s, which is no trajectory", kind)
@@ -101,8 +101,8 @@ func (r *run) rescore(ctx context.Context, c chunk) (rescored, error) {
 			out.examples = append(out.examples, fmt.Sprintf("%s/%d@%d: %v", rec.Topic, rec.Partition, rec.Offset, err))
 			continue
 		}
-		recorded = append(recorded, replay.Recorded{Body: m, Time: rec.Time})
-		bytes = append(bytes, codec.TrajectoryBytes(codec.TypeName(m), rec.Value))
+		recorded = append(recorded, replay.Recorded{Body: m, Time: rec.Time, Tokens: tokens})
+		bytes = append(bytes, trajectory)
 	}
 	scored, err := replay.Score(ctx, r.Rewards, recorded)
 	if err != nil {
@@ -123,6 +123,17 @@ func (r *run) rescore(ctx context.Context, c chunk) (rescored, error) {
 	return out, nil
 }
 
+// decode reads a record: without its tokens, which then stay as the bytes that they are
+// in, wherever the trajectory stands in one piece.
+func decode(rec archive.Record) (m proto.Message, tokens int, trajectory []byte, err error) {
+	if trajectory = codec.TrajectoryBytes(rec.Type(), rec.Value); trajectory == nil {
+		m, err = rec.Decode()
+		return m, 0, nil, err
+	}
+	m, tokens, err = codec.DecodeOutline(rec.Record)
+	return m, tokens, trajectory, err
+}
+
 // memberOf is a new score around the trajectory's bytes as they were recorded.
 func (r *run) memberOf(s *sluicev1.Scored, trajectory []byte) (member, error) {
 	t := s.GetTrajectory()
@@ -140,7 +151,12 @@ func (r *run) memberOf(s *sluicev1.Scored, trajectory []byte) (member, error) {
 	if err != nil {
 		return m, err
 	}
-	m.kept, err = spooled(s, r.Until == Batches && r.plan.Trains(m.Member))
+	if r.Until == Batches && s.GetGraded() && r.plan.Trains(m.Member) {
+		// All of it, as it is encoded already.
+		m.kept = rec.Value
+	} else {
+		m.kept, err = spooled(s)
+	}
 	return m, err
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 // spool keeps, for each trajectory, what its group and its batch need: the new outcome in
-// memory, tokens in a file of Scored messages behind their lengths.
+// memory, and in a file, behind their lengths, Scored messages: whole where the
+// trajectory may be trained on, otherwise no more than the outcome.
 type spool struct {
 	file  *os.File
 	w     *bufio.Writer
@@ -80,22 +81,16 @@ func (s *spool) note(m replay.Member, o replay.Outcome, size int) {
 	s.bytes += 4 + int64(size)
 }
 
-// spooled is what the spool keeps of a score; tokens only where they may be trained on.
-func spooled(s *sluicev1.Scored, trains bool) ([]byte, error) {
+// spooled is what the spool keeps of a score that is not trained on.
+func spooled(s *sluicev1.Scored) ([]byte, error) {
 	t := s.GetTrajectory()
-	kept := &sluicev1.Trajectory{
-		Prompt:      &sluicev1.Prompt{Group: t.GetPrompt().GetGroup(), Mode: t.GetPrompt().GetMode()},
-		SampleIndex: t.GetSampleIndex(), Copy: t.GetCopy(), EndReason: t.GetEndReason(),
-	}
-	if trains && s.GetGraded() {
-		kept.PromptTokens = t.GetPromptTokens()
-		for _, turn := range t.GetTurns() {
-			kept.Turns = append(kept.Turns, &sluicev1.Turn{
-				Tokens: turn.GetTokens(), Logprobs: turn.GetLogprobs(), PolicyVersions: turn.GetPolicyVersions(), GlueTokens: turn.GetGlueTokens(),
-			})
-		}
-	}
-	return proto.Marshal(&sluicev1.Scored{Trajectory: kept, Graded: s.GetGraded(), Reward: s.GetReward()})
+	return proto.Marshal(&sluicev1.Scored{
+		Trajectory: &sluicev1.Trajectory{
+			Prompt:      &sluicev1.Prompt{Group: t.GetPrompt().GetGroup()},
+			SampleIndex: t.GetSampleIndex(), Copy: t.GetCopy(), EndReason: t.GetEndReason(),
+		},
+		Graded: s.GetGraded(), Reward: s.GetReward(),
+	})
 }
 
 func (s *spool) add(m replay.Member, o replay.Outcome, kept []byte) error {

@@ -4,18 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 )
 
-// Score gives every trajectory the results of all rewards of the set. It never panics:
-// where a reward does, its trajectories are scored one by one, so that only the one
-// that cannot be scored stays without a reward.
-func Score(ctx context.Context, set *reward.Set, ts []*sluicev1.Trajectory) (results [][]reward.Result) {
-	in := make([]reward.Input, len(ts))
-	for i, t := range ts {
-		in[i] = InputOf(t)
-	}
+// Score gives every trajectory, by its facts (InputOf), the results of all rewards of
+// the set. It never panics: where a reward does, its trajectories are scored one by one,
+// so that only the one that cannot be scored stays without a reward.
+func Score(ctx context.Context, set *reward.Set, in []reward.Input) (results [][]reward.Result) {
 	results, err := attempt(ctx, set, in)
 	if err == nil {
 		return results

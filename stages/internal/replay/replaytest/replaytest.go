@@ -163,7 +163,7 @@ func (r *Run) take(g *group.Group, t *sluicev1.Trajectory) []*sluicev1.GroupMemb
 	if scoring.Ungraded(t) != "" {
 		s = scoring.Of(t, nil)
 	} else {
-		s = scoring.Of(t, scoring.Score(context.Background(), r.shape.Rewards, []*sluicev1.Trajectory{t})[0])
+		s = scoring.Of(t, scoring.Score(context.Background(), r.shape.Rewards, []reward.Input{scoring.InputOf(t)})[0])
 	}
 	s.ScoredAt = r.tick()
 	r.Scored = append(r.Scored, s)
