@@ -50,7 +50,7 @@ type outline struct {
 }
 
 func outlineOf(name string, value []byte) (o outline, ok bool) {
-	o.value = make([]byte, 0, 2048)
+	o.value = make([]byte, 0, len(value)/2+64)
 	switch name {
 	case "Trajectory":
 		return o, o.trajectory(value)
@@ -93,13 +93,22 @@ func (o *outline) fields(value []byte, f func(protowire.Number, protowire.Type, 
 	return true
 }
 
+// lengthBytes is how many bytes the length of a nested message takes here: a varint may
+// be longer than it needs to be, and then the message can be written where it belongs
+// before its length is known.
+const lengthBytes = 5
+
 // nested writes a message field whose content f outlines.
 func (o *outline) nested(number protowire.Number, body []byte, f func([]byte) bool) bool {
-	outer := o.value
-	o.value = make([]byte, 0, len(body)/2)
+	o.value = protowire.AppendTag(o.value, number, protowire.BytesType)
+	at := len(o.value)
+	o.value = append(o.value, make([]byte, lengthBytes)...)
 	ok := f(body)
-	outer = protowire.AppendTag(outer, number, protowire.BytesType)
-	o.value = protowire.AppendBytes(outer, o.value)
+	n := len(o.value) - at - lengthBytes
+	for i := range lengthBytes {
+		o.value[at+i] = byte(n>>(7*i))&0x7f | 0x80
+	}
+	o.value[at+lengthBytes-1] &= 0x7f
 	return ok
 }
 
