@@ -50,6 +50,8 @@ func Options() []kgo.Opt {
 		kgo.KeepControlRecords(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{}),
 		kgo.FetchMaxPartitionBytes(16 << 20),
+		// Records that are deleted while this reads are an error, not passed over.
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 	}
 }
 
