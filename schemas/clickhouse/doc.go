@@ -16,4 +16,7 @@
 // What a reader of the tables must know: rows are keyed by identity (place, copy, turn)
 // and a row may rarely stand twice until ClickHouse merges it away, so read tables
 // with FINAL; the views do.
+//
+// Replays have tables of their own, replay_*, by replay_id; no view of the original reads
+// them. The views replay_pairs, replay_changes and replay_flips join the two.
 package clickhouse
