@@ -41,6 +41,7 @@ type sink struct {
 	conn driver.Conn
 	// away is why ClickHouse is not usable now, nil if it is.
 	away error
+	// told: it has been tried, and the log says how that went.
 	told bool
 }
 
@@ -49,7 +50,8 @@ func newSink(t target, log *slog.Logger, ready func(string, error)) *sink {
 	for _, r := range rows.Tables() {
 		s.statements[r.Table()] = fmt.Sprintf("INSERT INTO %s (%s)", r.Table(), strings.Join(rows.Columns(r), ", "))
 	}
-	s.state(errors.New("not connected yet"))
+	s.away = errors.New("not connected yet")
+	s.ready("clickhouse", s.away)
 	return s
 }
 
@@ -107,13 +109,11 @@ func (s *sink) state(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := !s.told || (err == nil) != (s.away == nil)
-	first := !s.told
 	s.away, s.told = err, true
 	if changed {
 		s.ready("clickhouse", err)
 	}
 	switch {
-	case first:
 	case changed && err == nil:
 		s.log.Info("ClickHouse is there", "addr", s.target.addrs, "database", s.target.database)
 	case changed:
