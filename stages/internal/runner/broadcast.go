@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -19,7 +20,7 @@ func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, c
 		return fmt.Errorf("%w: no topics to broadcast", ErrConfig)
 	}
 	role := "broadcast " + strings.Join(topics, ",")
-	cl, st, err := cluster.dial("", role,
+	cl, st, err := cluster.dialWaiting(errReading, "", role,
 		kgo.ConsumeTopics(cluster.names(topics)...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
 	if err != nil {
@@ -27,7 +28,6 @@ func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, c
 	}
 	defer st.retire()
 	defer cl.Close()
-	st.setWork(errors.New("reading what is there already"))
 	missing, err := cluster.unread(ctx, cl, topics)
 	if err != nil {
 		return nil // ctx ended before the brokers came
@@ -82,6 +82,9 @@ func (c ClusterConfig) unread(ctx context.Context, cl *kgo.Client, topics []stri
 			return nil, ctx.Err()
 		}
 		if !said {
+			if errors.Is(err, kerr.UnknownTopicOrPartition) {
+				err = errors.New("a topic does not exist: run `sluice apply`")
+			}
 			c.log().Warn("broadcast topics cannot be read yet: waiting", "topics", topics, "error", err)
 			said = true
 		}

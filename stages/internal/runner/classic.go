@@ -69,11 +69,13 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	topics := cfg.Cluster.names(order)
 	// Attempts stop with ctx; work in flight may go on for RevokeDeadline more.
 	in := newIntake(context.WithoutCancel(ctx), cfg, topics)
-	cl, st, err := cfg.Cluster.dial(cfg.Stage, "classic",
+	cl, st, err := cfg.Cluster.dialWaiting(errJoining, cfg.Stage, "classic",
 		kgo.ConsumerGroup(cfg.Cluster.name(stage.Group)),
 		kgo.ConsumeTopics(topics...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		// A topic that was stopped and is resumed waits for the fetch under way.
+		kgo.FetchMaxWait(500*time.Millisecond),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.RebalanceTimeout(cfg.RevokeDeadline+30*time.Second),
 		kgo.AutoCommitMarks(), kgo.AutoCommitInterval(cfg.CommitInterval),

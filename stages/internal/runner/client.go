@@ -26,9 +26,19 @@ func NewClient(cluster ClusterConfig, stage, role string, opts ...kgo.Opt) (*kgo
 
 // dial is NewClient that also returns the state it reports.
 func (c ClusterConfig) dial(stage, role string, opts ...kgo.Opt) (*kgo.Client, *state, error) {
+	return c.dialWaiting(nil, stage, role, opts...)
+}
+
+// dialWaiting is dial for a client that is not ready as soon as it is connected: until
+// setWork says otherwise it waits for what reason names.
+func (c ClusterConfig) dialWaiting(reason error, stage, role string, opts ...kgo.Opt) (*kgo.Client, *state, error) {
 	all, st, err := c.options(stage, role)
 	if err != nil {
 		return nil, nil, err
+	}
+	if reason != nil {
+		// Before the client is made: it connects at once.
+		st.setWork(reason)
 	}
 	cl, err := kgo.NewClient(append(all, opts...)...)
 	if err != nil {

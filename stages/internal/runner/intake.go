@@ -74,8 +74,8 @@ func (in *intake) start(cl *kgo.Client, w *worker, h Handler, st *state) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.cl, in.worker, in.handler, in.state = cl, w, h, st
-	if !in.member {
-		st.setWork(errors.New("joining the group"))
+	if in.member {
+		st.setWork(nil)
 	}
 }
 
@@ -123,7 +123,9 @@ func (in *intake) take(r *kgo.Record) {
 }
 
 // fill starts waiting jobs while there is room, and stops or resumes the fetching of
-// topics whose lane is full or has drained; mu is held.
+// topics whose lane is full or has drained; mu is held. The first topic is not stopped
+// in the client but by not polling, because a topic that is resumed waits for the fetch
+// that is under way.
 func (in *intake) fill() {
 	for in.busy < in.cfg.Concurrency {
 		j, _, ok := in.waiting.pop()
@@ -138,6 +140,9 @@ func (in *intake) fill() {
 		in.jobs.Go(func() { in.work(j) })
 	}
 	for i, topic := range in.topics {
+		if i == 0 {
+			continue
+		}
 		switch n := in.waiting.len(i); {
 		case n >= 2*in.cfg.Concurrency && !in.paused[topic]:
 			in.cl.PauseFetchTopics(topic)
@@ -149,16 +154,13 @@ func (in *intake) fill() {
 	}
 }
 
-// awaitRoom returns when some topic may be fetched.
+// awaitRoom returns when the first topic's lane has room.
 func (in *intake) awaitRoom(ctx context.Context) {
 	for {
 		in.mu.Lock()
-		all, changed := true, in.changed
-		for _, t := range in.topics {
-			all = all && in.paused[t]
-		}
+		full, changed := in.waiting.len(0) >= 2*in.cfg.Concurrency, in.changed
 		in.mu.Unlock()
-		if !all {
+		if !full {
 			return
 		}
 		select {

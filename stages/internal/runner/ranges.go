@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -111,8 +110,10 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 		return err
 	}
 	rs := &ranges{cfg: cfg, sink: sink, group: cfg.Cluster.name(stage.Group), parts: map[topicPartition]*rangePart{}, started: make(chan struct{})}
-	cl, st, err := cfg.Cluster.dial(cfg.Stage, "ranges",
+	cl, st, err := cfg.Cluster.dialWaiting(errJoining, cfg.Stage, "ranges",
 		kgo.ConsumerGroup(rs.group),
+		// A partition that was stopped and is resumed waits for the fetch under way.
+		kgo.FetchMaxWait(500*time.Millisecond),
 		kgo.ConsumeTopics(cfg.Cluster.names(stage.Reads)...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -134,7 +135,6 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 	// Writing goes on for a while after ctx has ended.
 	rs.ctx = context.WithoutCancel(ctx)
 	rs.worker = newWorker(cfg.Cluster, cfg.Stage, cl, nil)
-	st.setWork(errors.New("joining the group"))
 	close(rs.started)
 	rs.poll(ctx)
 	rs.dropAll()

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -42,6 +41,8 @@ func (k *keyed) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Before the client is made: it connects at once, and is not ready by that.
+	st.setWork(errJoining)
 	owner := newOwnership()
 	gts, err := kgo.NewGroupTransactSession(append(opts,
 		kgo.ConsumerGroup(k.cfg.Cluster.name(k.stage.Group)),
@@ -59,7 +60,6 @@ func (k *keyed) session(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	st.setWork(errors.New("joining the group"))
 	s := &session{keyed: k, gts: gts, state: st, owner: owner, parts: map[int32]*partition{}}
 	defer st.retire()
 	defer leave(gts.Client())
