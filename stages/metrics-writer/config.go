@@ -91,7 +91,7 @@ func (c *config) register(f *pflag.FlagSet) {
 	f.IntVar(&c.bytes, "batch-bytes", 16<<20, "most bytes of records in one insert; one larger record makes an insert of its own")
 	f.DurationVar(&c.interval, "batch-interval", time.Second, "longest time a record waits for others")
 	f.StringVar(&c.replay, "replay-id", "", "write this replay (of sluice replay --id) into the tables of replays: reads its topics, replay-ID. behind --namespace")
-	f.BoolVar(&c.migrate, "migrate", true, "bring tables and views up to date at start; else run `metrics-writer migrate` before")
+	f.BoolVar(&c.migrate, "migrate", true, "bring tables and views up to date at start; else run 'metrics-writer migrate' before")
 }
 
 func (c *config) validate() error {

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 )
 
-const rewardUsage = "YAML file that names the rewards and which of them decides; without it the reward is `outcome`, +1 or -1"
+const rewardUsage = "YAML file that names the rewards and which of them decides; without it the reward is 'outcome', +1 or -1"
 
 func loadRewards(path string) (*reward.Set, error) {
 	return rewardfile.Load(path, rewardfile.Deps{Client: &http.Client{}, ReadFile: os.ReadFile})
