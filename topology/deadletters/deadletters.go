@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -86,7 +87,9 @@ func unread(ctx context.Context, admin *kadm.Client, topic string) (map[int32]in
 	if err != nil {
 		return nil, fmt.Errorf("offsets of %s: %w", topic, err)
 	}
-	if err := ends.Error(); err != nil {
+	if err := ends.Error(); errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return nil, fmt.Errorf("topic %s does not exist: run `sluice apply` first: %w", topic, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("offsets of %s: %w", topic, err)
 	}
 	left := map[int32]int64{}
