@@ -78,9 +78,12 @@ func Prepare(cfg PrepareConfig, progress func(rows int)) (Manifest, error) {
 	if err != nil {
 		return m, err
 	}
+	if len(rows) == 0 {
+		return m, fmt.Errorf("%w: no usable row of %d", ErrSplit, m.Rows)
+	}
 	if cfg.Dev < 0 || cfg.Dev >= len(rows) {
 		return m, fmt.Errorf("%w: dev size %d with %d usable rows of %d: want 0 to %d, so that something is left to train on",
-			ErrSplit, cfg.Dev, len(rows), m.Rows, max(len(rows)-1, 0))
+			ErrSplit, cfg.Dev, len(rows), m.Rows, len(rows)-1)
 	}
 	shuffled := make([]numbered, len(rows))
 	for i, j := range PythonShuffle(len(rows), cfg.Seed) {
