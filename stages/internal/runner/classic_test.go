@@ -192,6 +192,32 @@ func TestClassicServesByPriority(t *testing.T) {
 	})
 }
 
+// Far more records than the lanes hold, each done at once: no fetch that was held back
+// may have to wait for one that long-polls.
+func TestClassicDoesNotStallOnFullLanes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const n = 2000
+		results := make([]Output, n)
+		for i := range results {
+			results[i] = Output{Topic: "code-results", Body: result(Message{Body: call(i)})[0].Body}
+		}
+		w.put(results...)
+		var done atomic.Int64
+		var last atomic.Pointer[time.Time]
+		start := time.Now()
+		w.sampler("a", 16, func(context.Context, Message) ([]Output, error) {
+			now := time.Now()
+			last.Store(&now)
+			done.Add(1)
+			return nil, nil
+		})
+		w.eventually("everything", func() bool { return done.Load() == n })
+		if took := last.Load().Sub(start); took > 15*time.Second {
+			t.Errorf("%d records that take no time took %s, joining the group included", n, took)
+		}
+	})
+}
+
 func TestClassicRebalanceHandsOverWithoutRepeating(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(prompts(300)...)
