@@ -77,7 +77,7 @@ func (o *Options) Register(f *pflag.FlagSet) {
 	f.Uint64Var(&o.Seed, "seed", 42, "seed of the order of problems and of every sampling request")
 	f.BoolVar(&o.Freeze, "freeze", false, "the policy answers every step but does not learn")
 	f.BoolVar(&o.TextOnly, "text-only", false, "no tool: one turn per trajectory")
-	f.StringVar(&o.Problems, "problems", "", "problem set, JSONL of {question, answer} or parquet (default: a sample of GSM8K that is built in)")
+	f.StringVar(&o.Problems, "problems", "", "problem set: for simpolicy JSONL of {question, answer} with worked solutions; with --inference-url also parquet and JSONL that sluice prepare takes (default: a sample of GSM8K that is built in)")
 
 	f.StringSliceVar(&o.Brokers, "brokers", nil, "Kafka brokers, host:port, instead of the embedded one")
 	f.StringVar(&o.Namespace, "namespace", "", "prefix of topic and group names")
@@ -119,6 +119,9 @@ func (o Options) validate() error {
 	}
 	if o.Steps == 0 || o.ProblemsPerStep == 0 {
 		return fmt.Errorf("--steps is %d and --problems-per-step %d: want 1 or more", o.Steps, o.ProblemsPerStep)
+	}
+	if strings.HasSuffix(o.Problems, ".parquet") && o.InferenceURL == "" {
+		return fmt.Errorf("--problems %s: simpolicy solves only problems whose worked solution it is given, as JSONL of {question, answer}: give --inference-url for others", o.Problems)
 	}
 	if o.GroupSize < 2 {
 		return fmt.Errorf("--group-size is %d: want 2 or more, since an advantage compares with the group's mean", o.GroupSize)

@@ -181,6 +181,7 @@ func TestWrongOptionsNameTheFlag(t *testing.T) {
 		says string
 	}{
 		{[]string{"--steps", "0"}, "--steps is 0"},
+		{[]string{"--problems", "dapo.parquet"}, "worked solution"},
 		{[]string{"--group-size", "1"}, "--group-size is 1"},
 		{[]string{"--kafka-port", "70000"}, "--kafka-port is 70000"},
 		{[]string{"--kafka-port", "9092", "--brokers", "b:9092"}, "--brokers replaces"},
