@@ -43,6 +43,7 @@ func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 		if err := answers.wait(ctx, func(p progress) bool { return true }); err != nil {
 			return err
 		}
+		env.Kafka.Begin()
 		if err := f.feed(ctx, env, producer, src, answers); err != nil {
 			return err
 		}

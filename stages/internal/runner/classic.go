@@ -66,6 +66,10 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	if err != nil {
 		return err
 	}
+	cfg.Cluster.Begin("topics", "classic")
+	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+		return err
+	}
 	topics := cfg.Cluster.names(order)
 	// Attempts stop with ctx; work in flight may go on for RevokeDeadline more.
 	in := newIntake(context.WithoutCancel(ctx), cfg, topics)

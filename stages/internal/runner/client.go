@@ -55,7 +55,7 @@ func (c ClusterConfig) options(stage, role string) ([]kgo.Opt, *state, error) {
 		return nil, nil, fmt.Errorf("%w: the topology is empty: take topology.Default()", ErrConfig)
 	}
 	log := c.log().With("client", role)
-	st := newState("kafka "+role, c.Ready, log)
+	st := newState(partName(role), c.Ready, log)
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(strings.Trim(stage+"-"+c.Instance, "-")),

@@ -31,6 +31,9 @@ type ClusterConfig struct {
 	// Ready is told of every change of readiness: nil when usable, else why not.
 	// Nil: nobody is told.
 	Ready func(name string, err error)
+	// Begun is told that all parts of the stage's main work have been named to Ready:
+	// see Begin. Nil: nobody is told.
+	Begun func()
 	// Dialer opens connections. Nil: TCP. Tests give a virtual network.
 	Dialer func(ctx context.Context, network, host string) (net.Conn, error)
 }

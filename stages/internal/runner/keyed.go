@@ -51,6 +51,10 @@ func RunKeyed(ctx context.Context, cfg KeyedConfig, newMachine func(partition in
 	if changelog == "" {
 		return fmt.Errorf("%w: stage %s has no changelog in the topology", ErrConfig, cfg.Stage)
 	}
+	cfg.Cluster.Begin("topics", "keyed")
+	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+		return err
+	}
 	k := &keyed{
 		cfg: cfg, stage: stage, changelog: changelog, newMachine: newMachine,
 		undertaker: undertaker{cluster: cfg.Cluster, stage: cfg.Stage, log: cfg.Cluster.log(), metrics: newMetrics(cfg.Cluster.Metrics, cfg.Stage)},

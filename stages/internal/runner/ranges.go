@@ -109,6 +109,10 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 	if err != nil {
 		return err
 	}
+	cfg.Cluster.Begin("topics", "ranges")
+	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+		return err
+	}
 	rs := &ranges{cfg: cfg, sink: sink, group: cfg.Cluster.name(stage.Group), parts: map[topicPartition]*rangePart{}, started: make(chan struct{})}
 	cl, st, err := cfg.Cluster.dialWaiting(errJoining, cfg.Stage, "ranges",
 		kgo.ConsumerGroup(rs.group),

@@ -62,7 +62,15 @@ func RunShare(ctx context.Context, cfg ShareConfig, newHandler func(slot int) Ha
 				"topic", t, "partitions", n, "slots", cfg.Slots)
 		}
 	}
-	producer, _, err := cfg.Cluster.dial(cfg.Stage, "share producer")
+	roles := []string{"topics", shareProducer}
+	for i := range cfg.Slots {
+		roles = append(roles, slotRole(i))
+	}
+	cfg.Cluster.Begin(roles...)
+	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+		return err
+	}
+	producer, _, err := cfg.Cluster.dial(cfg.Stage, shareProducer)
 	if err != nil {
 		return err
 	}
@@ -87,6 +95,11 @@ func RunShare(ctx context.Context, cfg ShareConfig, newHandler func(slot int) Ha
 	return slots.Wait()
 }
 
+// The roles of a share group's clients.
+const shareProducer = "share producer"
+
+func slotRole(number int) string { return fmt.Sprintf("share slot %d", number) }
+
 // slot is one member of the share group, which holds one record at a time. A client
 // cannot keep a record beyond its next poll, so concurrency means clients.
 type slot struct {
@@ -100,7 +113,7 @@ type slot struct {
 
 // run polls until soft ends; work begun may use hard.
 func (s *slot) run(soft, hard context.Context) error {
-	cl, st, err := s.cfg.Cluster.dial(s.cfg.Stage, fmt.Sprintf("share slot %d", s.number),
+	cl, st, err := s.cfg.Cluster.dial(s.cfg.Stage, slotRole(s.number),
 		kgo.ShareGroup(s.group), kgo.ConsumeTopics(s.topics...),
 		kgo.ShareMaxRecords(1), kgo.ShareMaxRecordsStrict(),
 		kgo.ShareAckCallback(s.acknowledged),

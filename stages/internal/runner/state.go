@@ -28,6 +28,8 @@ type state struct {
 
 var (
 	errNotConnected = errors.New("not connected yet")
+	errNotBegun     = errors.New("not started yet")
+	errLooking      = errors.New("looking for the topics")
 	errJoining      = errors.New("joining the group")
 	errReading      = errors.New("reading what is there already")
 	errStopped      = errors.New("stopped")

@@ -127,6 +127,7 @@ func (c *config) cluster(top topology.Topology, log *slog.Logger, reg prometheus
 	cl := runner.ClusterConfig{
 		Brokers: c.brokers, Namespace: c.namespace, Topology: top, Instance: c.instance,
 		Log: log, Metrics: reg, Ready: h.Ready,
+		Begun: func() { h.Ready(workPart, nil) },
 	}
 	if cl.Instance == "" {
 		cl.Instance = runner.RandomInstance()

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -14,6 +15,12 @@ type Health struct {
 	// first is called once, when the stage is ready for the first time.
 	first func()
 }
+
+// workPart holds readiness back until a stage has named the parts of its main work:
+// those it names before, such as a server it asks first, do not make it ready.
+const workPart = "work"
+
+var errNotBegun = errors.New("not begun: waiting for what it needs first")
 
 // Ready says whether a named part is usable: nil, or why not. The stage is ready
 // when it has named at least one part and every part is usable.

@@ -99,6 +99,7 @@ func serve(s Spec, c *config, p process) error {
 		buildInfo(s.Name),
 	)
 	health := &Health{}
+	health.Ready(workPart, errNotBegun)
 	server, err := startServer(c.httpAddr, registry, health, log)
 	if err != nil {
 		return err

@@ -270,6 +270,14 @@ func TestHealthAndReadyFile(t *testing.T) {
 			t.Error("ready file though one part is not ready")
 		}
 		e.Health.Ready("kafka", nil)
+		if _, err := os.Stat(path); err == nil {
+			t.Error("ready file though the stage has not begun its work")
+		}
+		e.Kafka.Begin("client")
+		if _, err := os.Stat(path); err == nil {
+			t.Error("ready file though a client named in Begin is not ready")
+		}
+		e.Health.Ready("kafka client", nil)
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return err
