@@ -110,7 +110,7 @@ func loadPolicy(c *config, tok *tokenizer.Tokenizer, log *slog.Logger) (*policy.
 			log.Warn("more rows without a usable solution, not listed", "rows", len(library.Refused)-i)
 			break
 		}
-		log.Warn("row without a usable solution: its question is answered in the head", "line", r.Line, "reason", r.Reason)
+		log.Warn("row left out, it has no usable worked solution: its question, if fed, is answered in the head", "line", r.Line, "reason", r.Reason)
 	}
 	return policy.New(tok, library)
 }

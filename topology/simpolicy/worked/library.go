@@ -1,8 +1,8 @@
 package worked
 
 import (
-	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -27,22 +27,21 @@ type Refusal struct {
 	Reason error
 }
 
+// ErrNoRows: a problems file has no row with a usable worked solution.
+var ErrNoRows = errors.New("no row has a usable worked solution")
+
 // Load reads a problems file: one JSON object {question, answer} a line. A line that
-// is no such object is an error naming it; a row whose marks give no program is
-// counted in Refused and its question stays unknown.
+// is no such object, or whose marks give no program, is counted in Refused and left
+// out. It is ErrNoRows, with the first refusal, if nothing is left.
 func Load(data []byte) (*Library, error) {
 	lib := &Library{byQuestion: map[string]*Solution{}}
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	sc.Buffer(nil, maxRow)
-	for n := 1; sc.Scan(); n++ {
-		if len(bytes.TrimSpace(sc.Bytes())) == 0 {
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		row, err := ParseRow(sc.Bytes())
-		if err != nil {
-			return nil, fmt.Errorf("problems, line %d: %w", n, err)
-		}
-		s, err := Parse(row)
+		s, err := solve(line)
 		if err != nil {
 			lib.Refused = append(lib.Refused, Refusal{Line: n, Reason: err})
 			continue
@@ -56,10 +55,26 @@ func Load(data []byte) (*Library, error) {
 		lib.keys = append(lib.keys, key)
 		lib.ordered = append(lib.ordered, &s)
 	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("problems: %w", err)
+	switch {
+	case len(lib.ordered) > 0:
+		return lib, nil
+	case len(lib.Refused) > 0:
+		first := lib.Refused[0]
+		return nil, fmt.Errorf("%w (rows refused: %d): line %d: %w", ErrNoRows, len(lib.Refused), first.Line, first.Reason)
 	}
-	return lib, nil
+	return nil, fmt.Errorf("%w: the file is empty", ErrNoRows)
+}
+
+// solve reads one line and makes its solution.
+func solve(line []byte) (Solution, error) {
+	if len(line) > maxRow {
+		return Solution{}, fmt.Errorf("a line of %d bytes, at most %d", len(line), maxRow)
+	}
+	row, err := ParseRow(line)
+	if err != nil {
+		return Solution{}, err
+	}
+	return Parse(row)
 }
 
 // Find returns the solution of the question that a user message asks, nil if there

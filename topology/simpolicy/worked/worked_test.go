@@ -82,9 +82,19 @@ func TestLoad(t *testing.T) {
 		t.Error("a part of a question finds it")
 	}
 	for _, bad := range []string{"{", "[]", `{"question":""}`, `{"question":"q"}`, `{"question":7,"answer":"x"}`} {
-		if _, err := Load([]byte("\n" + bad)); err == nil || !strings.Contains(err.Error(), "line 2") {
-			t.Errorf("Load(%q): %v; want an error that names line 2", bad, err)
+		if _, err := Load([]byte("\n" + bad)); !errors.Is(err, ErrNoRows) || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("Load(%q) alone: %v; want ErrNoRows that names line 2", bad, err)
 		}
+		good := `{"question":"q?","answer":"<<1+1=2>>\n#### 2"}`
+		lib, err := Load([]byte(good + "\n" + bad))
+		if err != nil {
+			t.Errorf("Load(%q) after a good row: %v; want it left out", bad, err)
+		} else if lib.Len() != 1 || len(lib.Refused) != 1 || lib.Refused[0].Line != 2 {
+			t.Errorf("Load(%q) after a good row: %d solutions, refused %v; want 1, and line 2", bad, lib.Len(), lib.Refused)
+		}
+	}
+	if _, err := Load(nil); !errors.Is(err, ErrNoRows) {
+		t.Errorf("an empty file: %v; want ErrNoRows", err)
 	}
 }
 
