@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sluice-rl/sluice/topology/depth"
 	"github.com/sluice-rl/sluice/topology/terminal"
@@ -105,17 +106,41 @@ func (v *view) lines() []string {
 	elapsed := time.Duration(v.s.run.Seconds*float64(time.Second)) + time.Since(v.began)
 	out := []string{
 		fmt.Sprintf("run %s   %s   policy version %d", v.s.run.RunID, elapsed.Round(time.Second), p.version),
-		fmt.Sprintf("step %d of %d %s   %d trajectories, %d code calls, %d dead letters",
-			p.answered, v.s.run.Steps, bar(p.answered, v.s.run.Steps), p.members, p.codeCalls, p.deadLetters),
 	}
+	out = append(out, wrapped(
+		fmt.Sprintf("step %d of %d %s   %d trajectories,", p.answered, v.s.run.Steps, bar(p.answered, v.s.run.Steps), p.members),
+		fmt.Sprintf("%d code calls,", p.codeCalls), fmt.Sprintf("%d dead letters", p.deadLetters))...)
 	if len(p.steps) > 0 {
 		last := slices.Max(slices.Collect(maps.Keys(p.steps)))
 		out = append(out, fmt.Sprintf("mean reward %+.3f in step %d   %s", p.steps[last].mean(), last, sparkline(p.steps, v.s.run.Steps)))
 	}
 	if len(v.depth.Work) > 0 {
-		out = append(out, "waiting "+strings.Join(depths(v.depth), "  "))
+		waiting := depths(v.depth)
+		waiting[0] = "waiting " + waiting[0]
+		out = append(out, wrapped(waiting...)...)
 	}
 	return out
+}
+
+// lineWidth is what a line of the view may take: a terminal cuts off what is beyond.
+const lineWidth = 78
+
+// wrapped puts parts side by side, and on a further line, indented, where they would not
+// fit. No part is broken.
+func wrapped(parts ...string) []string {
+	var lines []string
+	for _, part := range parts {
+		last := len(lines) - 1
+		switch {
+		case last < 0:
+			lines = append(lines, part)
+		case utf8.RuneCountInString(lines[last])+2+utf8.RuneCountInString(part) > lineWidth:
+			lines = append(lines, "    "+part)
+		default:
+			lines[last] += "  " + part
+		}
+	}
+	return lines
 }
 
 // flow is the topics in the order in which work passes through them.
