@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -139,7 +140,7 @@ func Decode(rec Record) (proto.Message, error) {
 		return nil, fmt.Errorf("%w: header %s says %s, which is no record type of this version", ErrUndecodable, HeaderType, printable(name))
 	}
 	if err := proto.Unmarshal(rec.Value, m); err != nil {
-		return nil, fmt.Errorf("%w: %s of %d bytes: %w", ErrUndecodable, name, len(rec.Value), err)
+		return nil, fmt.Errorf("%w: %s of %d bytes: %w", ErrUndecodable, name, len(rec.Value), plainSpaces{err})
 	}
 	if err := Validate(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -175,6 +176,13 @@ func Origin(hs []Header) (o *sluicev1.Origin, ok bool) {
 	}
 	return o, true
 }
+
+// plainSpaces is an error of the protobuf library, which varies its own text between
+// builds by a non-breaking space, with the spaces that people search for.
+type plainSpaces struct{ error }
+
+func (e plainSpaces) Error() string { return strings.ReplaceAll(e.error.Error(), "\u00a0", " ") }
+func (e plainSpaces) Unwrap() error { return e.error }
 
 func header(hs []Header, key string) ([]byte, bool) {
 	for _, h := range hs {
