@@ -144,8 +144,13 @@ func serve(opts options, log *slog.Logger) error {
 		}
 		defer remove()
 	}
-	if s, err = keepServing(ctx, s, log); err != nil {
+	s, err = keepServing(ctx, s, log)
+	if err != nil {
 		return err
+	}
+	if s == nil {
+		log.Info("stopped while the engine was being started again")
+		return nil
 	}
 	// From here a second signal ends both processes at once; what was acknowledged is
 	// on disk already.
@@ -171,7 +176,7 @@ const (
 )
 
 // keepServing starts the engine again whenever it dies, until ctx ends; then it returns
-// the server to stop.
+// the server to stop, nil if none is running just then.
 func keepServing(ctx context.Context, s *Server, log *slog.Logger) (*Server, error) {
 	var deaths []time.Time
 	for {
@@ -193,7 +198,9 @@ func keepServing(ctx context.Context, s *Server, log *slog.Logger) (*Server, err
 				break
 			}
 			if ctx.Err() != nil {
-				return s, nil
+				// Its death was told when it happened; this stop is a clean one.
+				_ = s.Stop()
+				return nil, nil
 			}
 			died = err
 		}
