@@ -16,7 +16,7 @@ import (
 
 // The size of a run: small enough for CI, with work in flight while stages are killed.
 const (
-	steps     = 6
+	steps     = 20
 	problems  = 2
 	groupSize = 4
 )
@@ -61,7 +61,7 @@ func TestTheLoopLosesNothing(t *testing.T) {
 				}
 				u.kill(stage)
 			}
-			u.finished(patience)
+			u.finished(2 * patience)
 			s.inspect(t, u.dir)
 			s.verify(t, u.runID(), garbage)
 			checkSummary(t, u)
@@ -168,7 +168,7 @@ func TestCtrlCAndGoingOn(t *testing.T) {
 
 	third := startUp(t, dir, runFlags()...)
 	third.says("going on with run " + id)
-	third.finished(patience)
+	third.finished(2 * patience)
 	checkSummary(t, third)
 	s := embedded(t)
 	t.Run("what was fed is there", func(t *testing.T) {
