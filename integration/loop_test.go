@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,9 +42,7 @@ func TestTheLoopLosesNothing(t *testing.T) {
 		// more is killed too, where the run owns it.
 		more []string
 	}{
-		// Not the embedded broker: killed between the markers of a transaction it may
-		// keep one half of it, and the step then waits for its deadline.
-		{"embedded", embedded, []string{"simpolicy", "sandboxd"}},
+		{"embedded", embedded, append([]string{"simpolicy", "sandboxd"}, brokerToKill()...)},
 		{"addresses", addresses, nil},
 		{"containers", containers, nil},
 	} {
@@ -72,6 +71,16 @@ func TestTheLoopLosesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+var killBroker = flag.Bool("kill-broker", false, "kill the embedded broker too: known to stall a step now and then, cause not found")
+
+// brokerToKill is the embedded broker, where the flag asks for it.
+func brokerToKill() []string {
+	if *killBroker {
+		return []string{"sluice-broker"}
+	}
+	return nil
 }
 
 // over tells that the last step was answered: nothing in flight is left to lose.
