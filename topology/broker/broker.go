@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // ErrInUse: another sluice-broker serves the data directory.
@@ -46,7 +47,11 @@ func (c Config) Validate() error {
 // Broker is a running broker.
 type Broker struct {
 	cluster *kfake.Cluster
+	dir     string
 	lock    *os.File
+	log     *slog.Logger
+	// stopKeeping ends the keeper of share groups and waits for it.
+	stopKeeping func()
 }
 
 // Start opens the data directory, replays it and listens. Errors: ErrNewerData,
@@ -62,23 +67,49 @@ func Start(cfg Config, log *slog.Logger) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	b := &Broker{dir: cfg.DataDir, lock: lock, log: log, stopKeeping: func() {}}
+	if err := b.start(cfg); err != nil {
+		b.Close()
+		return nil, fmt.Errorf("start broker on %s: %w", cfg.DataDir, err)
+	}
+	return b, nil
+}
+
+func (b *Broker) start(cfg Config) error {
 	opts := []kfake.Opt{
 		kfake.NumBrokers(1),
-		kfake.Ports(cfg.Port),
 		kfake.ClusterID("sluice"),
 		kfake.DataDir(filepath.Join(cfg.DataDir, "kafka")),
 		kfake.BrokerConfigs(settings(cfg)),
-		kfake.WithLogger(logger{log}),
+		kfake.WithLogger(logger{b.log}),
 	}
 	if cfg.SyncWrites {
 		opts = append(opts, kfake.SyncWrites())
 	}
-	cluster, err := kfake.NewCluster(opts...)
+	crash, err := crashed(cfg.DataDir)
 	if err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("start broker on %s: %w", cfg.DataDir, err)
+		return err
 	}
-	return &Broker{cluster: cluster, lock: lock}, nil
+	if crash {
+		if err := recoverFromCrash(cfg, opts, b.log); err != nil {
+			return fmt.Errorf("recover from a crash: %w", err)
+		}
+	}
+	if err := setServing(cfg.DataDir); err != nil {
+		return err
+	}
+	if b.cluster, err = kfake.NewCluster(append(opts, kfake.Ports(cfg.Port))...); err != nil {
+		return err
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(b.Address()))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	b.stopKeeping = func() { cancel(); <-done; cl.Close() }
+	go func() { defer close(done); keepShareGroups(ctx, cfg, cl, b.log) }()
+	return nil
 }
 
 // settings are the broker's own configs. Share groups: one slot of an executor is one
@@ -116,7 +147,13 @@ func (b *Broker) Address() string { return b.cluster.ListenAddrs()[0] }
 
 // Close writes what is only in memory and stops.
 func (b *Broker) Close() {
-	b.cluster.Close()
+	b.stopKeeping()
+	if b.cluster != nil {
+		b.cluster.Close()
+		if err := unsetServing(b.dir); err != nil {
+			b.log.Warn("the next start will take this stop for a crash", "error", err)
+		}
+	}
 	b.lock.Close()
 }
 

@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 }
 
 // startProcess runs the broker as a process of its own and returns its address.
-func startProcess(t *testing.T, dir string) (*exec.Cmd, string) {
+func startProcess(t *testing.T, dir string, flags ...string) (*exec.Cmd, string) {
 	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready")
-	cmd := exec.Command(os.Args[0], "--data-dir", dir, "--port", "0", "--ready-file", ready)
+	cmd := exec.Command(os.Args[0], append([]string{"--data-dir", dir, "--port", "0", "--ready-file", ready}, flags...)...)
 	cmd.Env = append(os.Environ(), "SLUICE_BROKER_UNDER_TEST=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var log bytes.Buffer
