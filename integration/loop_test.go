@@ -2,7 +2,6 @@ package integration
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +41,7 @@ func TestTheLoopLosesNothing(t *testing.T) {
 		// more is killed too, where the run owns it.
 		more []string
 	}{
-		{"embedded", embedded, append([]string{"simpolicy", "sandboxd"}, brokerToKill()...)},
+		{"embedded", embedded, []string{"simpolicy", "sandboxd", "sluice-broker"}},
 		{"addresses", addresses, nil},
 		{"containers", containers, nil},
 	} {
@@ -71,16 +70,6 @@ func TestTheLoopLosesNothing(t *testing.T) {
 			}
 		})
 	}
-}
-
-var killBroker = flag.Bool("kill-broker", false, "kill the embedded broker too: known to stall a step now and then, cause not found")
-
-// brokerToKill is the embedded broker, where the flag asks for it.
-func brokerToKill() []string {
-	if *killBroker {
-		return []string{"sluice-broker"}
-	}
-	return nil
 }
 
 // over tells that the last step was answered: nothing in flight is left to lose.
