@@ -111,6 +111,10 @@ func (p *parser) set() (*node, error) {
 	switch {
 	case n.op == opList:
 		return tree(opSet, n.kids...), nil
+	case n.op == opRel && n.rels[0] == "in" && len(n.kids) > 2 && n.kids[1].op == opRatio && len(n.kids[1].kids) == 2:
+		// "x \in \mathbb{R} : x > 2"
+		cond := append([]*node{n.kids[1].kids[1]}, n.kids[2:]...)
+		return tree(opBuilder, seal(&node{op: opRel, kids: cond, rels: n.rels[1:]})), nil
 	case n.op == opRatio && len(n.kids) == 2 && n.kids[1].op == opRel:
 		return tree(opBuilder, n.kids[1]), nil
 	}
@@ -259,6 +263,8 @@ func (p *parser) apply(name string, base *node, kids []*node) (*node, error) {
 		return call("logb", integer(10), kids[0]), nil
 	case "lg":
 		return call("logb", integer(10), kids[0]), nil
+	case "cis":
+		return pow(leaf(opE), mul(leaf(opI), kids[0].rewrite(radians))), nil
 	case "exp":
 		return pow(leaf(opE), kids[0]), nil
 	}

@@ -82,6 +82,7 @@ func (p *parser) command() (*node, error) {
 		return p.environment()
 	}
 	if kind, ok := strings.CutPrefix(t.text, "accent:"); ok {
+		start := p.pos
 		text, _, err := p.subscript()
 		if err != nil {
 			return nil, err
@@ -89,10 +90,32 @@ func (p *parser) command() (*node, error) {
 		if kind == "overrightarrow" {
 			kind = "vec"
 		}
+		if kind == "overline" || kind == "bar" {
+			if n := conjugate(p.toks[start:p.pos]); n != nil {
+				return n, nil
+			}
+		}
 		return sym(kind + "(" + text + ")"), nil
 	}
 	p.pos--
 	return nil, p.fail("this command cannot stand here")
+}
+
+// conjugate reads \overline{3+4i}; nil if no complex number is in the group.
+func conjugate(group []token) *node {
+	if len(group) < 3 || len(group) > 64 {
+		return nil
+	}
+	n, _, err := parse(group[1:len(group)-1], reading{})
+	if err != nil || !n.isExpr() || !hasOp(n, opI) || len(symbolsOf(n)) > 0 {
+		return nil
+	}
+	return n.rewrite(func(k *node) *node {
+		if k.op == opI {
+			return neg(k)
+		}
+		return k
+	})
 }
 
 // half reads a sign behind a standard set: \mathbb{R}^+ are the positive reals.
@@ -118,6 +141,12 @@ func (p *parser) half(name string) *node {
 
 // fraction reads \frac, and \frac{d}{dx} as a derivative.
 func (p *parser) fraction() (*node, error) {
+	if letter := func(i int) bool { return p.peekAt(i).kind == tLetter }; p.peek().op("{") && p.peekAt(1).is(tLetter, "d") && letter(2) &&
+		p.peekAt(3).op("}") && p.peekAt(4).op("{") && p.peekAt(5).is(tLetter, "d") && letter(6) && p.peekAt(7).op("}") {
+		n := sym("d" + p.peekAt(2).text + "/d" + p.peekAt(6).text) // dy/dx is no quotient of products
+		p.pos += 8
+		return n, nil
+	}
 	if name := p.derivative(); name != "" {
 		body, err := p.term()
 		if err != nil {
@@ -380,7 +409,10 @@ func (p *parser) environment() (*node, error) {
 			if len(cells)%cols != 0 {
 				return nil, p.fail("rows of different lengths")
 			}
-			m := seal(&node{op: opMatrix, name: map[bool]string{true: "det"}[name == "vmatrix"], kids: cells, cols: cols})
+			m := seal(&node{op: opMatrix, kids: cells, cols: cols})
+			if name == "vmatrix" && cols*cols == len(cells) {
+				return call("det", m), nil
+			}
 			return m, nil
 		case t.op("&"):
 			p.pos++

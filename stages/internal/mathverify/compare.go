@@ -282,6 +282,9 @@ func choiceOf(s string) string {
 		s = strings.ReplaceAll(s, wrap, "")
 	}
 	s = strings.TrimSpace(strings.ReplaceAll(s, `\ `, " "))
+	for _, w := range []string{"Option ", "option ", "Choice ", "choice ", "Answer ", "answer "} {
+		s = strings.TrimPrefix(s, w)
+	}
 	open := strings.HasPrefix(s, "(")
 	s = strings.TrimPrefix(s, "(")
 	if s == "" || s[0] < 'A' || s[0] > 'J' {

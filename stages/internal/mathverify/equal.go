@@ -57,6 +57,11 @@ func (c *comparer) expr(g, p *node) result {
 	if r, ok := c.peel(g, p); ok {
 		return r
 	}
+	if a, b := c.simplify(g), c.simplify(p); (a != g || b != p) && c.nesting < maxNesting {
+		c.nesting++
+		defer func() { c.nesting-- }()
+		return c.expr(a, b)
+	}
 	if r, ok := c.quadrature(g, p); ok {
 		return r
 	}
@@ -158,10 +163,18 @@ func (c *comparer) identity(g, p *node) (result, bool) {
 // peel compares b^x with b^y by x and y where b is a constant above 1 and both
 // exponents are constants too large to calculate.
 func (c *comparer) peel(g, p *node) (result, bool) {
-	if g.op != opPow || p.op != opPow || !g.kids[0].same(p.kids[0]) || c.nesting > 8 {
+	if g.op != opPow || p.op != opPow || c.nesting > 8 {
 		return result{}, false
 	}
-	b := g.kids[0]
+	b, x, y := g.kids[0], g.kids[1], p.kids[1]
+	if !b.same(p.kids[0]) {
+		r, i := perfectPower(b)
+		s, j := perfectPower(p.kids[0])
+		if r == 0 || r != s {
+			return result{}, false
+		}
+		b, x, y = integer(r), mul(integer(i), x), mul(integer(j), y) // 9^x against 3^y
+	}
 	if b.op != opE && !(b.op == opNum && b.num.Cmp(big.NewRat(1, 1)) > 0) {
 		return result{}, false
 	}
@@ -170,7 +183,22 @@ func (c *comparer) peel(g, p *node) (result, bool) {
 	}
 	c.nesting++
 	defer func() { c.nesting-- }()
-	return c.expr(g.kids[1], p.kids[1]), true
+	return c.expr(x, y), true
+}
+
+// perfectPower writes a small integer above 1 as r^k with the least r; 0 if n
+// is none.
+func perfectPower(n *node) (r, k int64) {
+	if n.op != opNum || n.long != "" || !n.num.IsInt() || n.num.Num().BitLen() > 40 || n.num.Num().Int64() < 2 {
+		return 0, 0
+	}
+	value := n.num.Num()
+	for e := value.BitLen(); e > 1; e-- {
+		if root, ok := rootOf(value, e); ok {
+			return root.Int64(), int64(e)
+		}
+	}
+	return value.Int64(), 1
 }
 
 // symbolsOf lists the variables of both sides in a fixed order.

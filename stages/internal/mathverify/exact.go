@@ -321,6 +321,9 @@ func (b *budget) exactFunc(n *node, vars env) (*big.Rat, error) {
 
 func (b *budget) binomial(args []*big.Rat) (*big.Rat, error) {
 	n, k := args[0], args[1]
+	if k.IsInt() && k.Sign() < 0 && n.IsInt() && n.Sign() >= 0 {
+		return new(big.Rat), nil
+	}
 	if !k.IsInt() || k.Sign() < 0 || !n.IsInt() || !n.Num().IsInt64() || !k.Num().IsInt64() {
 		return nil, errNotRational
 	}

@@ -51,7 +51,16 @@ func extract(text string, compat bool) string {
 		text = strings.TrimSpace(text[:i])
 	}
 	if rest, ok := afterAnchor(text); ok {
+		if w := leadingChoice(rest); w != "" {
+			return w
+		}
 		return fromSentence(rest, compat)
+	}
+	if w := leadingChoice(text); w != "" {
+		return w
+	}
+	if w := chosen(text); w != "" {
+		return w
 	}
 	if strings.Count(text, "$")-strings.Count(text, `\$`) == 1 && strings.Contains(strings.Trim(text, "$ "), "$") {
 		if n := lastNumber(text); n != "" { // an amount of money: "2,74 $ a piece"
@@ -192,7 +201,7 @@ func joined(gap string) bool {
 	return !strings.Contains(gap, "\n") && (strings.ContainsAny(gap, ",;+") || plain == "")
 }
 
-var anchors = []string{"final answer is", "final answer:", "answer is", "answer:", "answer：", "答案是", "答案为", "答案："}
+var anchors = []string{"final answer is", "final answer:", "answer is", "answer:", "answer：", "答案是", "答案为", "答案：", "答：", "réponse est", "réponse :", "réponse:", "respuesta es", "respuesta:", "antwort ist", "antwort:", "ответ:", "ответ —"}
 
 // afterAnchor returns what stands behind the last "the answer is".
 func afterAnchor(text string) (string, bool) {
@@ -209,7 +218,7 @@ func afterAnchor(text string) (string, bool) {
 	if best < 0 {
 		return "", false
 	}
-	rest := strings.TrimLeft(text[best:], " :：*\n")
+	rest := strings.TrimLeft(text[best:], " :：*}\n")
 	rest, _, _ = strings.Cut(rest, "I hope it is correct")
 	if i := strings.Index(rest, "**"); i >= 0 && strings.Trim(rest[i:], "*. ") == "" {
 		rest = rest[:i] // "**1**."
@@ -244,6 +253,41 @@ func fromSentence(text string, compat bool) string {
 		return w
 	}
 	return text
+}
+
+// choosing are the words before a letter that is a choice.
+var choosing = []string{"option", "choice", "choose", "chose", "pick", "select", "answer"}
+
+// chosen returns the letter of "I would choose D" or "réponse: C, non A".
+func chosen(text string) string {
+	lower := strings.ToLower(text)
+	for _, w := range choosing {
+		if strings.Contains(lower, w) {
+			return lastChoice(text)
+		}
+	}
+	return ""
+}
+
+// leadingChoice returns the letter at the start of "C non A", "B不是 A" or "A
+// because …".
+func leadingChoice(text string) string {
+	s := strings.TrimPrefix(text, "(")
+	if len(s) < 3 || s[0] < 'A' || s[0] > 'J' {
+		return ""
+	}
+	rest := strings.TrimPrefix(s[1:], ")")
+	if r, _ := utf8.DecodeRuneInString(rest); unicode.Is(unicode.Han, r) || r == '。' || r == '，' {
+		return s[:1]
+	}
+	word, _, _ := strings.Cut(strings.TrimLeft(rest, " ,.:;"), " ")
+	switch strings.ToLower(word) {
+	case "because", "since", "as", "not", "non", "nicht", "no", "pas", "et", "y":
+		if len(rest) > 0 && !isLetter(rest[0]) && word != "et" && word != "y" {
+			return s[:1]
+		}
+	}
+	return ""
 }
 
 // lastChoice returns the letter at the end of "I think it's B".

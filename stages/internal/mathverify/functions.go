@@ -278,8 +278,14 @@ func (v *numeric) discrete(n *node) (cball, error) {
 		if n.name == "fact" {
 			x.re = v.add(x.re, v.small(1))
 		}
+		if x.re.rad.Sign() == 0 && x.re.mid.Sign() <= 0 && x.re.mid.IsInt() {
+			return cball{}, errUndefined // a pole
+		}
 		g, err := v.gamma(x.re)
 		return v.realBall(g), err
+	}
+	if n.name == "binom" {
+		return v.eval(div(call("fact", n.kids[0]), mul(call("fact", n.kids[1]), call("fact", sub(n.kids[0], n.kids[1])))))
 	}
 	if n.name == "mod" {
 		q, err := v.eval(div(n.kids[0], n.kids[1]))

@@ -130,6 +130,16 @@ func (l *lexer) ascii(c byte) {
 	case c == '=' && next == '=':
 		two(tRel, "=")
 		return
+	case c == '=' && strings.HasPrefix(l.src[l.pos:], "=/="):
+		l.emit(tRel, "!=")
+		l.pos += 3
+		return
+	case c == '.' && strings.HasPrefix(l.src[l.pos:], "..."):
+		l.emit(tCmd, "dots")
+		for l.pos < len(l.src) && l.src[l.pos] == '.' {
+			l.pos++
+		}
+		return
 	case c == '-' && next == '>':
 		two(tRel, "to")
 		return
@@ -326,6 +336,9 @@ func (l *lexer) group(at int) (string, int) {
 // text emits the content of \text and its like: a number inside is a number,
 // a single letter inside \mathrm a symbol, anything else a word.
 func (l *lexer) text(command, content string) {
+	if l.unitText(content) {
+		return
+	}
 	if strings.ContainsAny(content, `0123456789\$`) || strings.ContainsAny(content, "+-*/=<>^") && !strings.Contains(content, " ") {
 		inner := &lexer{src: content, spaced: l.spaced}
 		for inner.pos < len(inner.src) && inner.err == nil {

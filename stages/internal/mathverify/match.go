@@ -6,6 +6,9 @@ const maxUnordered = 40
 // unordered compares two collections as sets: order and repetition do not
 // count.
 func (c *comparer) unordered(a, b []*node) result {
+	if x, y := spelledChoices(a), spelledChoices(b); x != "" && x == y {
+		return equal(MethodWords, "the same choices")
+	}
 	if len(a) == 0 || len(b) == 0 {
 		if len(a) == len(b) {
 			return equal(MethodStructure, "both are empty")
@@ -20,6 +23,25 @@ func (c *comparer) unordered(a, b []*node) result {
 		return different(MethodStructure, "many answers without a twin")
 	}
 	return c.match(a, b)
+}
+
+// spelledChoices writes "A, B, D" and "ABD" alike; "" if these are not several
+// letters of choices in order.
+func spelledChoices(list []*node) string {
+	if len(list) == 1 && list[0].op == opMul {
+		list = list[0].kids
+	}
+	s := ""
+	for _, n := range list {
+		if n.op != opSym || len(n.name) != 1 || n.name < "A" || n.name > "J" || s != "" && n.name <= s[len(s)-1:] {
+			return ""
+		}
+		s += n.name
+	}
+	if len(s) < 2 {
+		return ""
+	}
+	return s
 }
 
 // without drops answers that have a twin by reading or by exact value, and

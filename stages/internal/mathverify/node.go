@@ -169,7 +169,11 @@ func seal(n *node) *node {
 		if n.long != "" {
 			h = hashText(h, n.long)
 		}
-		switch n.op {
+		o := n.op
+		if o == opMul && severalMatrices(n.kids) {
+			o = opPow // matrices in a product keep their order
+		}
+		switch o {
 		case opAdd, opMul, opSet, opList:
 			var sum, xor uint64
 			for _, k := range n.kids {
@@ -189,6 +193,19 @@ func seal(n *node) *node {
 		n.depth = max(n.depth, k.depth+1)
 	}
 	return n
+}
+
+func severalMatrices(factors []*node) bool {
+	seen := false
+	for _, k := range factors {
+		if (k.op == opMatrix || k.op == opPow || k.op == opAdd) && isMatrix(k) {
+			if seen {
+				return true
+			}
+			seen = true
+		}
+	}
+	return false
 }
 
 func (n *node) same(m *node) bool { return n.hash == m.hash }

@@ -35,7 +35,7 @@ type parser struct {
 
 // parse reads a whole answer.
 func parse(toks []token, r reading) (*node, bool, error) {
-	p := &parser{reading: r, toks: trim(toks)}
+	p := &parser{reading: r, toks: outward(trim(toks))}
 	n, err := p.sequence(func(token) bool { return false })
 	if err == nil && p.pos < len(p.toks) {
 		err = p.fail("unexpected")
@@ -47,17 +47,34 @@ func parse(toks []token, r reading) (*node, bool, error) {
 func trim(toks []token) []token {
 	for len(toks) > 0 {
 		last := toks[len(toks)-1]
-		if last.kind == tOp && strings.Contains(".,;:?&", last.text) || last.op(`\\`) || last.op("\\") {
+		if last.kind == tOp && strings.Contains(".,;:?&^*", last.text) || last.op(`\\`) || last.op("\\") {
 			toks = toks[:len(toks)-1]
 			continue
 		}
-		if first := toks[0]; first.kind == tOp && strings.Contains(".,;:&", first.text) || first.is(tRel, "=") || first.is(tRel, "~") || first.is(tRel, "to") || first.op(`\\`) {
+		if first := toks[0]; first.kind == tOp && strings.Contains(".,;:&^*", first.text) || first.is(tRel, "=") || first.is(tRel, "~") || first.is(tRel, "to") || first.op(`\\`) {
 			toks = toks[1:]
 			continue
 		}
 		break
 	}
 	return unnest(toks)
+}
+
+// outward reads the brackets of ]1,2[ and ]-∞,1] as (1,2) and (-∞,1].
+func outward(toks []token) []token {
+	if n := len(toks); n < 5 || !toks[0].op("]") && !toks[n-1].op("[") {
+		return toks
+	}
+	out := append([]token(nil), toks...)
+	for i := range out {
+		switch {
+		case out[i].op("]") && (i == 0 || out[i-1].kind == tSetOp || out[i-1].kind == tRel):
+			out[i].text = "("
+		case out[i].op("[") && (i == len(out)-1 || out[i+1].kind == tSetOp):
+			out[i].text = ")"
+		}
+	}
+	return out
 }
 
 var closers = map[string]string{"(": ")", "{": "}", "[": "]", `\{`: `\}`}
@@ -228,7 +245,10 @@ func (p *parser) item(stop func(token) bool) (*node, error) {
 	p.unit = ""
 	defer func() { p.unit = outer }()
 	if n := p.leadingWords(stop); n != nil {
-		return n, nil
+		if p.peek().kind != tRel {
+			return n, nil
+		}
+		return p.relation(n, stop)
 	}
 	for p.peek().is(tRel, "~") || p.peek().is(tRel, "=") || p.peek().is(tRel, "in") {
 		p.pos++
@@ -240,6 +260,11 @@ func (p *parser) item(stop func(token) bool) (*node, error) {
 	if p.peek().kind != tRel {
 		return p.withUnit(first), nil
 	}
+	return p.relation(first, stop)
+}
+
+// relation reads the sides that follow the first.
+func (p *parser) relation(first *node, stop func(token) bool) (*node, error) {
 	rel := &node{op: opRel, kids: []*node{first}}
 	for p.peek().kind == tRel {
 		rel.rels = append(rel.rels, p.peek().text)
@@ -286,11 +311,18 @@ func (p *parser) leadingWords(stop func(token) bool) *node {
 				return nil
 			}
 		}
+		if t.kind == tRel && (t.text == "=" || t.text == "~") { // "area = 5"
+			return p.wordsSince(start)
+		}
 		// "an ellipse x", "option B": all of it is words.
 		for t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == ""; t = p.peek() {
 			p.pos++
 		}
 	}
+	return p.wordsSince(start)
+}
+
+func (p *parser) wordsSince(start int) *node {
 	var parts []string
 	for _, t := range p.toks[start:p.pos] {
 		parts = append(parts, t.text)
@@ -377,6 +409,9 @@ func (p *parser) sum() (*node, error) {
 			return nil, err
 		}
 		switch {
+		case sign < 0 && n.op == opSet && len(kids) == 1 && !kids[0].isExpr(): // \mathbb{R} - \{1\}
+			kids[0] = seal(&node{op: opSetOp, name: "setminus", kids: []*node{kids[0], n}})
+			continue
 		case sign < 0 && n.op == opFunc && n.name == "mod": // -1 mod 2 is (-1) mod 2
 			n = call("mod", neg(n.kids[0]), n.kids[1])
 		case sign < 0:
@@ -414,7 +449,7 @@ func (p *parser) term() (*node, error) {
 			factors = append(factors, n)
 		case t.op("/"):
 			p.pos++
-			if w := p.peek(); w.kind == tWord {
+			if w := p.peek(); w.kind == tWord || w.kind == tLetter && p.unit != "" && units[w.text] != "" {
 				p.takeUnit("/")
 				continue
 			}

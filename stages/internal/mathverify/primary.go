@@ -73,7 +73,10 @@ func (p *parser) postfix(n *node) (*node, error) {
 				n = pow(sym(n.kids[0].name+"_"+text), n.kids[1])
 			case n.op == opE || n.op == opI:
 				n = sym(map[op]string{opE: "e", opI: "i"}[n.op] + "_" + text)
-			case n.op == opNum && n.long == "" && n.num.IsInt() && n.num.Sign() >= 0 && value != nil && value.op == opNum:
+			case n.op == opNum && n.long == "" && n.num.IsInt() && n.num.Sign() >= 0 && (value != nil && value.op == opNum || numberWords[text] > 1):
+				if value == nil {
+					value = integer(numberWords[text])
+				}
 				n = seal(&node{op: opBased, name: n.num.Num().String(), kids: []*node{value}})
 			default:
 				n = call("sub", n, sym(text))
@@ -269,6 +272,9 @@ func (p *parser) number() (*node, error) {
 	if p.peek().cmd("accent:overline") && strings.Contains(text+".", ".") && p.peekAt(1).op("{") && p.peekAt(2).kind == tNum && p.peekAt(3).op("}") {
 		return p.repeating(text), nil
 	}
+	if r := p.recurring(text); r != nil {
+		return r, nil
+	}
 	if !plain || n.long != "" {
 		return n, nil
 	}
@@ -336,6 +342,52 @@ func (p *parser) thousands(text string) string {
 	}
 }
 
+// recurring reads 0.333…, if digits repeat before the dots, and 0.1\dot{6}; nil
+// if neither stands here. Dots behind other decimals say only that there are
+// more digits, and are dropped.
+func (p *parser) recurring(text string) *node {
+	point := strings.IndexByte(text, '.')
+	if p.peek().cmd("dots") && point >= 0 && !p.peekAt(1).op(",") && !strings.Contains(text, "e") && len(text) < 400 {
+		p.pos++
+		digits := text[point+1:]
+		for size := 1; size*2 <= len(digits); size++ {
+			block := digits[len(digits)-size:]
+			if strings.HasSuffix(digits[:len(digits)-size], block) && (size > 1 || strings.HasSuffix(digits, block+block+block) || len(digits) == 2) {
+				return periodic(text[:len(text)-2*size], block)
+			}
+		}
+		return numberNode(text)
+	}
+	dotted := func(i int) bool {
+		return p.peekAt(i).cmd("accent:dot") && p.peekAt(i+1).op("{") && p.peekAt(i+2).kind == tNum && p.peekAt(i+3).op("}")
+	}
+	from := 0
+	if point < 0 {
+		if !p.peek().op(".") {
+			return nil
+		}
+		text += "."
+		from = 1
+	}
+	if !dotted(from) {
+		return nil
+	}
+	block := p.peekAt(from + 2).text
+	p.pos += from + 4
+	for i := 0; i < 2; i++ { // 0.\dot{1}4285\dot{7}
+		switch {
+		case dotted(0):
+			block += p.peekAt(2).text
+			p.pos += 4
+			return periodic(text, block)
+		case i == 0 && p.peek().kind == tNum && dotted(1):
+			block += p.peek().text
+			p.pos++
+		}
+	}
+	return periodic(text, block)
+}
+
 // repeating reads 0.1\overline{6}.
 func (p *parser) repeating(text string) *node {
 	digits := p.peekAt(2).text
@@ -343,6 +395,11 @@ func (p *parser) repeating(text string) *node {
 	if !strings.Contains(text, ".") {
 		return mul(numberNode(text), numberNode(digits))
 	}
+	return periodic(text, digits)
+}
+
+// periodic is the decimal text with the block digits behind it for ever.
+func periodic(text, digits string) *node {
 	frac := len(text) - strings.Index(text, ".") - 1
 	base, ok := new(big.Rat).SetString(strings.TrimSuffix(text, "."))
 	rep, ok2 := new(big.Int).SetString(digits, 10)

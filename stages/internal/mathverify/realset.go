@@ -194,20 +194,52 @@ func (c *comparer) relationSet(n *node) (realSet, bool) {
 		}
 		acc.variable = v
 	}
-	if v := acc.variable; v != nil && v.op == opFunc { // |x| in S
+	if v := acc.variable; v != nil && v.op == opFunc && v.name == "abs" { // |x| in S
 		return c.unfold(acc, v.kids[0])
 	}
 	return acc, acc.variable != nil
 }
 
-// unfold turns a set of |x| into one of x.
+// unfold turns a set of |ax+b| into one of x.
 func (c *comparer) unfold(s realSet, x *node) (realSet, bool) {
+	name := symbolsOf(x)[0]
+	co, err := c.coefficients(x, name, nil)
+	if err != nil || len(co) != 2 || co[1].Sign() == 0 {
+		return s, false
+	}
+	s, ok := c.unfoldSigns(s)
+	if !ok || x.op == opSym {
+		s.variable = sym(name)
+		return s, ok
+	}
+	back := func(n *node) *node { // u = ax+b
+		switch {
+		case !n.same(plusInf) && !n.same(minusInf):
+			return div(sub(n, rational(co[0])), rational(co[1]))
+		case co[1].Sign() < 0:
+			return negate(n)
+		}
+		return n
+	}
+	out := realSet{variable: sym(name)}
+	for _, p := range s.spans {
+		q := span{back(p.lo), back(p.hi), p.loClosed, p.hiClosed}
+		if co[1].Sign() < 0 {
+			q = span{q.hi, q.lo, q.hiClosed, q.loClosed}
+		}
+		out.spans = append(out.spans, q)
+	}
+	return out, c.tidy(&out)
+}
+
+// unfoldSigns turns a set of |u| into one of u.
+func (c *comparer) unfoldSigns(s realSet) (realSet, bool) {
 	half := realSet{spans: []span{{integer(0), plusInf, true, false}}}
 	s, ok := c.intersect(s, half)
 	if !ok {
 		return s, false
 	}
-	out := realSet{variable: x, spans: append([]span(nil), s.spans...)}
+	out := realSet{spans: append([]span(nil), s.spans...)}
 	for _, p := range s.spans {
 		m := span{negate(p.hi), negate(p.lo), p.hiClosed, p.loClosed}
 		out.spans = append(out.spans, m)

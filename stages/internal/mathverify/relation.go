@@ -30,7 +30,7 @@ func isRelational(n *node) bool {
 // (x, y).
 func nameLike(n *node) bool {
 	switch n.op {
-	case opSym:
+	case opSym, opWords:
 		return true
 	case opFunc:
 		if n.name[0] == '@' || n.name == "sub" {
@@ -70,6 +70,9 @@ func assignment(n *node) (name, value *node) {
 func (c *comparer) relationWith(rel, other *node) result {
 	if len(rel.rels) == 1 && rel.rels[0] == "in" && nameLike(rel.kids[0]) {
 		return c.value(rel.kids[1], other)
+	}
+	if list := named(rel); list != nil && other.op == opList && distinctNames(other.kids) {
+		return c.unordered(list.kids, other.kids)
 	}
 	if other.op == opList || other.op == opSet {
 		if v := valuesOf([]*node{rel})[0]; v.op == opSet || v.op == opList { // k = {1,2,3} against k = 1, 2, 3
@@ -203,7 +206,7 @@ func (c *comparer) equations(g, p *node) result {
 
 func exprSides(n *node) bool {
 	for _, k := range n.kids {
-		if !k.isExpr() || matrixOf(k) != nil {
+		if !k.isExpr() || isMatrix(k) {
 			return false
 		}
 	}
@@ -221,7 +224,7 @@ func (c *comparer) proportional(g, p *node) (result, int) {
 		vars := map[string]*node{}
 		for i, name := range names {
 			seed = mix(seed + uint64(i) + 1)
-			vars[name] = rational(pick(seed, ranges[round], false, round))
+			vars[name] = rational(pick(seed, ranges[round]))
 		}
 		put := func(n *node) *node {
 			return n.rewrite(func(k *node) *node {
@@ -338,7 +341,9 @@ func turn(n *node) *node {
 
 // solve turns l ⋚ r, linear in one variable, into variable ⋚ bound.
 func (c *comparer) solve(l, r *node, rel string) (variable *node, bound *node, solved string, ok bool) {
-	bare := func(n *node) bool { return n.op == opSym || n.op == opFunc && n.name == "abs" && n.kids[0].op == opSym }
+	bare := func(n *node) bool {
+		return n.op == opSym || n.op == opFunc && n.name == "abs" && len(symbolsOf(n)) == 1 && n.kids[0].isExpr()
+	}
 	free := func(n *node) bool { return len(symbolsOf(n)) == 0 && n.isExpr() }
 	switch {
 	case bare(l) && free(r):

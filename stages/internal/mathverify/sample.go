@@ -10,10 +10,27 @@ import (
 const firstPrecision = 128
 
 // finalPrecision is the binary precision at which agreement counts as equality.
-// It grows with the texts, as the gap between different constants shrinks with
-// the size of the numbers in them.
-func (c *comparer) finalPrecision() uint {
-	return uint(min(max(256, 160+7*c.size), 3072))
+// It grows with the texts and with the numbers in them, as the gap between
+// different constants shrinks with both.
+func (c *comparer) finalPrecision(sides ...*node) uint {
+	fine := 0
+	for _, n := range sides {
+		fine += c.height(n)
+	}
+	return uint(min(max(256, 160+7*c.size, 2*fine+128), maxPrecision))
+}
+
+// maxPrecision leaves room for the guard bits of functions below constantBits.
+const maxPrecision = 3072
+
+// tooFine says whether the sides hold parts so small that agreement at the
+// highest precision means nothing.
+func (c *comparer) tooFine(sides ...*node) bool {
+	fine := 0
+	for _, n := range sides {
+		fine += c.height(n)
+	}
+	return fine > maxPrecision-256
 }
 
 // numbers compares by ball arithmetic: constants at rising precision, other
@@ -40,13 +57,16 @@ func moderate(f *big.Float) bool {
 
 func (c *comparer) constants(g, p *node) result {
 	rounded := inexact(g) || inexact(p)
-	for _, prec := range []uint{firstPrecision, c.finalPrecision()} {
+	for _, prec := range []uint{firstPrecision, c.finalPrecision(g, p)} {
 		v := &numeric{arith: &arith{budget: &c.budget, prec: prec}, complex: true}
 		x, err := v.eval(g)
 		if err == nil {
 			var y cball
 			if y, err = v.eval(p); err == nil {
 				if r, done := c.judge(v, x, y, rounded, prec != firstPrecision); done {
+					if r.out == Equal && r.method == MethodInterval && c.tooFine(g, p) {
+						return undecided(MethodLimit, "they agree, but parts of them are smaller than the precision")
+					}
 					return r
 				}
 				continue
@@ -110,7 +130,7 @@ func (c *comparer) magnitudes(g, p *node) (result, bool) {
 	if !okA || !okB {
 		return result{}, false
 	}
-	v := &numeric{arith: &arith{budget: &c.budget, prec: c.finalPrecision()}}
+	v := &numeric{arith: &arith{budget: &c.budget, prec: c.finalPrecision(a, b)}}
 	x, err := v.eval(a)
 	if err != nil {
 		return result{}, false
@@ -182,22 +202,34 @@ func (c *comparer) points(g, p *node, names []string) result {
 	seed := mix(g.hash[0]^p.hash[0]) + mix(g.hash[1]^p.hash[1])
 	discrete := func(n *node) bool {
 		return n.any(func(k *node) bool {
-			return k.op == opFunc && (k.name == "fact" || k.name == "gamma" || k.name == "binom" || k.name == "gcd" || k.name == "lcm") || k.op == opBig
+			return k.op == opFunc && (k.name == "fact" || k.name == "gamma" || k.name == "binom" || k.name == "gcd" || k.name == "lcm") || k.op == opBig && k.name != "lim" ||
+				k.op == opPow && k.kids[0].op == opNum && k.kids[0].num.Sign() < 0 && len(symbolsOf(k.kids[1])) > 0
 		})
+	}
+	divisors := func(n *node) bool {
+		return n.any(func(k *node) bool { return k.op == opFunc && (k.name == "gcd" || k.name == "lcm" || k.name == "mod") })
 	}
 	whole := discrete(g) || discrete(p)
 	rounded := inexact(g) || inexact(p)
+	final := c.finalPrecision(g, p)
 	agreed, wanted := 0, 4
+	if whole {
+		wanted = 8
+	}
+	common := whole && (divisors(g) || divisors(p))
 	var last error
 	for round := range 2 * len(ranges) {
 		vars := env{}
 		for i, name := range names {
 			seed = mix(seed + uint64(i) + 0x9e3779b97f4a7c15)
-			vars[name] = pick(seed, ranges[round%len(ranges)], whole, round)
+			vars[name] = pick(seed, ranges[round%len(ranges)])
+			if whole {
+				vars[name] = wholePoint(seed, i, round, common)
+			}
 		}
 		prec := uint(firstPrecision)
 		if agreed == 0 {
-			prec = c.finalPrecision()
+			prec = final
 		}
 		v := &numeric{arith: &arith{budget: &c.budget, prec: prec}, vars: vars, complex: hasOp(g, opI) || hasOp(p, opI)}
 		x, err := v.eval(g)
@@ -231,6 +263,8 @@ func (c *comparer) points(g, p *node, names []string) result {
 	switch {
 	case errors.Is(last, errSteps):
 		return undecided(MethodLimit, "the budget of steps is used up")
+	case agreed >= 2 && c.tooFine(g, p):
+		return undecided(MethodLimit, "they agree, but parts of them are smaller than the precision")
 	case agreed >= 2:
 		return equal(MethodInterval, "equal at "+strconv.Itoa(agreed)+" random points")
 	case last != nil:
@@ -239,11 +273,18 @@ func (c *comparer) points(g, p *node, names []string) result {
 	return undecided(MethodInterval, "defined at too few points")
 }
 
-func pick(seed uint64, r [3]int64, whole bool, round int) *big.Rat {
-	n := r[0] + int64(seed%uint64(r[1]-r[0]+1))
-	if whole {
-		return big.NewRat(2+int64(seed%9)+int64(round/2), 1)
+// wholePoint is a positive integer for the i-th variable: even and odd by turns,
+// and with factors in common if those are what counts.
+func wholePoint(seed uint64, i, round int, common bool) *big.Rat {
+	n := 2 + 2*int64(seed%5) + int64(round/4) + int64(round>>(i%2)&1)
+	if common {
+		n *= []int64{1, 6, 1, 12, 30, 1, 5, 2}[round%8]
 	}
+	return big.NewRat(n, 1)
+}
+
+func pick(seed uint64, r [3]int64) *big.Rat {
+	n := r[0] + int64(seed%uint64(r[1]-r[0]+1))
 	if r[2] == 1 || r[2] == 2 && seed>>40&1 == 1 {
 		n = -n
 	}

@@ -55,14 +55,14 @@ var functions = map[string]string{
 	"asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
 	"ln": "ln", "log": "log", "lg": "lg", "exp": "exp", "Gamma": "gamma",
 	"gcd": "gcd", "lcm": "lcm", "max": "max", "min": "min", "floor": "floor", "ceil": "ceil",
-	"Re": "re", "Im": "im", "arg": "arg", "det": "det",
+	"Re": "re", "Im": "im", "arg": "arg", "det": "det", "abs": "abs", "cis": "cis",
 }
 
 // plainFunctions are those that also count without a backslash.
 var plainFunctions = map[string]bool{
 	"sin": true, "cos": true, "tan": true, "cot": true, "sec": true, "csc": true, "arcsin": true, "arccos": true,
 	"arctan": true, "sinh": true, "cosh": true, "tanh": true, "ln": true, "log": true, "exp": true,
-	"gcd": true, "lcm": true, "max": true, "min": true, "floor": true, "ceil": true, "asin": true, "acos": true, "atan": true,
+	"gcd": true, "lcm": true, "max": true, "min": true, "floor": true, "ceil": true, "asin": true, "acos": true, "atan": true, "abs": true, "cis": true,
 }
 
 // letters are the commands that stand for one symbol.
@@ -99,7 +99,7 @@ var grammar = map[string]string{
 	"sum": "sum", "prod": "prod", "int": "int", "iint": "int", "lim": "lim",
 	"begin": "begin", "end": "end", "pi": "pi", "infty": "infty", "infinity": "infty", "pm": "pm", "mp": "mp",
 	"overline": "accent", "bar": "accent", "vec": "accent", "overrightarrow": "accent", "hat": "accent", "widehat": "accent",
-	"tilde": "accent", "widetilde": "accent", "dot": "accent", "ddot": "accent", "underline": "accent", "overset": "accent2",
+	"tilde": "accent", "widetilde": "accent", "dot": "accent", "ddot": "accent", "overset": "accent2",
 	"bmod": "mod", "mod": "mod", "pmod": "pmod", "emptyset": "emptyset", "varnothing": "emptyset",
 	"lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil",
 	"llcorner": "lfloor", "lrcorner": "rfloor", "ulcorner": "lceil", "urcorner": "rceil",
@@ -122,7 +122,7 @@ var ignored = map[string]bool{
 	"middle": true, "displaystyle": true, "textstyle": true, "scriptstyle": true, "limits": true, "nolimits": true, "rm": true, "bf": true,
 	"boxed": true, "fbox": true, "phantom": true, "mathstrut": true, "strut": true, "tiny": true, "small": true, "large": true, "Large": true,
 	"mathbf": true, "boldsymbol": true, "bm": true, "mathit": true, "mathcal": true, "mathfrak": true, "mathsf": true, "mathscr": true,
-	"underbrace": true, "overbrace": true, "ensuremath": true, "hfill": true, "noindent": true, "centering": true, "it": true, "em": true,
+	"underbrace": true, "underline": true, "hline": true, "overbrace": true, "ensuremath": true, "hfill": true, "noindent": true, "centering": true, "it": true, "em": true,
 }
 
 // spaces are the commands that are white space.

@@ -4,6 +4,10 @@ import "strings"
 
 // wordAfter takes a word behind a quantity: a unit, "percent", or a remark.
 func (p *parser) wordAfter(factors []*node) []*node {
+	if m := multiples[strings.ToLower(p.peek().text)]; m > 0 {
+		p.pos++
+		return append(factors, integer(m))
+	}
 	switch units[strings.ToLower(p.peek().text)] {
 	case "percent":
 		p.pos++
@@ -56,3 +60,32 @@ func clipText(s string, n int) string {
 	}
 	return s
 }
+
+// unitText emits the content of \text if it is a unit behind a quantity: "min",
+// which is a function elsewhere, and "m/s", which is a quotient elsewhere.
+func (l *lexer) unitText(content string) bool {
+	if len(l.out) == 0 || len(content) > 40 {
+		return false
+	}
+	if last := l.out[len(l.out)-1]; last.kind != tNum && last.kind != tLetter && !last.op("}") && !last.op(")") && !last.cmd("pi") {
+		return false
+	}
+	over, under, quotient := strings.Cut(strings.Trim(content, " ~"), "/")
+	if !quotient {
+		if over != "min" || strings.HasPrefix(strings.TrimLeft(l.src[min(len(l.src), l.pos+len(content)):], "min}{ "), "(") {
+			return false
+		}
+		l.emit(tWord, over)
+		return true
+	}
+	if units[strings.ToLower(over)] == "" || units[strings.ToLower(under)] == "" {
+		return false
+	}
+	l.emit(tWord, over)
+	l.emit(tOp, "/")
+	l.emit(tWord, under)
+	return true
+}
+
+// multiples are words that multiply the number before them.
+var multiples = map[string]int64{"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "trillion": 1_000_000_000_000}

@@ -19,7 +19,7 @@ func (c *comparer) value(g, p *node) result {
 	if g.same(p) {
 		return equal(MethodStructure, "the same reading")
 	}
-	g, p = regroup(expandPM(g)), regroup(expandPM(p))
+	g, p = regroup(expandPM(c.expandDeterminants(g))), regroup(expandPM(c.expandDeterminants(p)))
 	switch {
 	case g.op == opWords || p.op == opWords:
 		return c.wordsWith(g, p)
@@ -30,6 +30,11 @@ func (c *comparer) value(g, p *node) result {
 			return different(MethodStructure, "a set is not compared with an inequality")
 		}
 		if r, ok := c.realSets(g, p); ok {
+			return r
+		}
+	}
+	if (g.op == opRel) != (p.op == opRel) && isRelational(g) && isRelational(p) {
+		if r, ok := c.realSets(g, p); ok && r.out == Equal {
 			return r
 		}
 	}
@@ -61,8 +66,8 @@ func (c *comparer) unitsDiffer(g, p *node) (result, bool) {
 
 // quantity compares two expressions with per cent and matrices.
 func (c *comparer) quantity(g, p *node) result {
-	if a, b := matrixOf(g), matrixOf(p); a != nil && b != nil {
-		return c.matrices(a, b)
+	if isMatrix(g) || isMatrix(p) {
+		return c.matrixWith(c.matrixOf(g), c.matrixOf(p), g, p)
 	}
 	r := c.expr(g, p)
 	if r.out == Equal || c.compat || (g.op == opPercent) == (p.op == opPercent) {
@@ -131,6 +136,7 @@ func expandPM(n *node) *node {
 // regroup makes "p = 5, q = 2 and p = 7, q = 2" two pairs: a name that comes
 // again begins the next answer.
 func regroup(n *node) *node {
+	n = spreadUnequal(n)
 	if n.op != opList || len(n.kids) < 4 {
 		return n
 	}
@@ -161,60 +167,6 @@ func regroup(n *node) *node {
 	return seal(&node{op: opList, kids: groups, name: n.name})
 }
 
-// matrixOf evaluates sums and multiples of matrices; nil if n is no matrix.
-func matrixOf(n *node) *node {
-	switch n.op {
-	case opMatrix:
-		return n
-	case opMul:
-		var m *node
-		var scalars []*node
-		for _, k := range n.kids {
-			if km := matrixOf(k); km != nil {
-				if m != nil {
-					return nil
-				}
-				m = km
-			} else {
-				scalars = append(scalars, k)
-			}
-		}
-		if m == nil {
-			return nil
-		}
-		return mapMatrix(m, func(_ int, k *node) *node { return mul(append(append([]*node(nil), scalars...), k)...) })
-	case opAdd:
-		acc := matrixOf(n.kids[0])
-		for _, k := range n.kids[1:] {
-			m := matrixOf(k)
-			if acc == nil || m == nil || m.cols != acc.cols || len(m.kids) != len(acc.kids) {
-				return nil
-			}
-			acc = mapMatrix(acc, func(i int, a *node) *node { return add(a, m.kids[i]) })
-		}
-		return acc
-	}
-	return nil
-}
-
-func mapMatrix(m *node, f func(int, *node) *node) *node {
-	kids := make([]*node, len(m.kids))
-	for i, k := range m.kids {
-		if !k.isExpr() {
-			return nil
-		}
-		kids[i] = f(i, k)
-	}
-	return seal(&node{op: opMatrix, kids: kids, cols: m.cols})
-}
-
-func (c *comparer) matrices(a, b *node) result {
-	if a.cols != b.cols || len(a.kids) != len(b.kids) {
-		return different(MethodStructure, "matrices of different shape")
-	}
-	return c.inOrder(a.kids, b.kids)
-}
-
 // inOrder compares two sequences of equal length place by place.
 func (c *comparer) inOrder(a, b []*node) result {
 	if len(a) != len(b) {
@@ -232,6 +184,34 @@ func (c *comparer) inOrder(a, b []*node) result {
 	return worst
 }
 
+// spreadUnequal makes "x ≠ 1, 2" two relations.
+func spreadUnequal(n *node) *node {
+	if n.op != opList || len(n.kids) < 2 || n.kids[0].op != opRel || len(n.kids[0].rels) != 1 || n.kids[0].rels[0] != "!=" {
+		return n
+	}
+	kids := []*node{n.kids[0]}
+	for _, k := range n.kids[1:] {
+		if k.isExpr() {
+			k = seal(&node{op: opRel, kids: []*node{n.kids[0].kids[0], k}, rels: n.kids[0].rels})
+		}
+		kids = append(kids, k)
+	}
+	return seal(&node{op: opList, kids: kids, name: n.name})
+}
+
+// named makes "(x, y) = (1, 2)" the list "x = 1, y = 2"; nil if n is no such.
+func named(n *node) *node {
+	name, value := assignment(n)
+	if name == nil || name.op != opTuple || value.op != opTuple && value.op != opBrack || len(name.kids) != len(value.kids) || len(name.kids) == 0 {
+		return nil
+	}
+	kids := make([]*node, len(name.kids))
+	for i := range kids {
+		kids[i] = seal(&node{op: opRel, kids: []*node{name.kids[i], value.kids[i]}, rels: []string{"="}})
+	}
+	return tree(opList, kids...)
+}
+
 // items lists the answers of a list or set; a single answer is a list of one.
 func items(n *node) []*node {
 	switch n.op {
@@ -245,8 +225,10 @@ func items(n *node) []*node {
 
 // collections compares everything that is no single quantity.
 func (c *comparer) collections(g, p *node) result {
-	if a, b := matrixOf(g), matrixOf(p); a != nil || b != nil {
-		return c.matrixWith(a, b, g, p)
+	if isMatrix(g) || isMatrix(p) {
+		if a, b := c.matrixOf(g), c.matrixOf(p); a != nil || b != nil {
+			return c.matrixWith(a, b, g, p)
+		}
 	}
 	ratio := g.op == opRatio || p.op == opRatio
 	switch {
@@ -267,6 +249,11 @@ func (c *comparer) collections(g, p *node) result {
 		return c.inOrder(g.kids, p.kids)
 	case ordered(g) && p.op == opList, ordered(p) && g.op == opList:
 		return c.listWithTuple(g, p)
+	}
+	if g.op == opList && p.op == opSetOp {
+		g = tree(opSet, g.kids...)
+	} else if p.op == opList && g.op == opSetOp {
+		p = tree(opSet, p.kids...)
 	}
 	if isRealSet(g) && isRealSet(p) && !(plainSet(g) && plainSet(p)) {
 		if r, ok := c.realSets(g, p); ok {
@@ -318,25 +305,6 @@ func (c *comparer) ratios(g, p *node) result {
 		return r
 	}
 	return equal(MethodStructure, "the same ratio")
-}
-
-func (c *comparer) matrixWith(a, b, g, p *node) result {
-	if a != nil && b != nil {
-		return c.matrices(a, b)
-	}
-	m, other := a, p
-	if a == nil {
-		m, other = b, g
-	}
-	switch {
-	case len(m.kids) == 1:
-		return c.value(m.kids[0], other)
-	case (m.cols == 1 || m.cols == len(m.kids)) && (other.op == opTuple || other.op == opBrack):
-		return c.inOrder(m.kids, other.kids)
-	case other.op == opList || other.op == opSet:
-		return c.unordered([]*node{m}, other.kids)
-	}
-	return different(MethodStructure, "a matrix against something else")
 }
 
 // listWithTuple compares "4, 5" with "(4, 5)", in order, and "(5,2),(7,2)"

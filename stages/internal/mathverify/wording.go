@@ -1,6 +1,9 @@
 package mathverify
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // wordsWith compares when at least one side is text.
 func (c *comparer) wordsWith(g, p *node) result {
@@ -9,6 +12,9 @@ func (c *comparer) wordsWith(g, p *node) result {
 	case a == b && a != "":
 		return equal(MethodWords, "the same words")
 	case g.op == opWords && p.op == opWords:
+		if sameWords(g.name, p.name) {
+			return equal(MethodWords, "the same words in another order")
+		}
 		return different(MethodWords, "different words")
 	}
 	w, other := g, p
@@ -33,14 +39,32 @@ func (c *comparer) wordsWith(g, p *node) result {
 	return different(MethodWords, "words against a quantity")
 }
 
+// sameWords compares "Monday, Tuesday" with "Tuesday and Monday".
+func sameWords(a, b string) bool {
+	split := func(s string) map[string]bool {
+		set := map[string]bool{}
+		for _, part := range strings.Split(strings.ReplaceAll(s, " and ", ","), ",") {
+			if w := wording(words(part)); w != "" {
+				set[w] = true
+			}
+		}
+		return set
+	}
+	if !strings.Contains(a, ",") && !strings.Contains(a, " and ") || len(a)+len(b) > 1000 {
+		return false
+	}
+	return maps.Equal(split(a), split(b))
+}
+
 var numberWords = map[string]int64{
 	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-	"eleven": 11, "twelve": 12,
+	"eleven": 11, "twelve": 12, "sixteen": 16,
 }
 
 var wordSet = map[string]*node{
 	"all real numbers": seal(&node{op: opReals, name: "R"}), "all reals": seal(&node{op: opReals, name: "R"}),
 	"empty set": leaf(opEmpty), "no solution": leaf(opEmpty), "no solutions": leaf(opEmpty),
+	"no real solution": leaf(opEmpty), "no real solutions": leaf(opEmpty), "no real roots": leaf(opEmpty),
 	"infinity": leaf(opInf),
 }
 

@@ -20,7 +20,7 @@ var units = func() map[string]string {
 		"month": "month months", "year": "year years yr yrs 年",
 		"mph": "mph", "l": "l liter liters litre litres", "ml": "ml milliliter milliliters", "gal": "gal gallon gallons",
 		"degree": "degree degrees deg", "rad": "rad radian radians",
-		"dollar": "dollar dollars usd", "cent": "cent cents", "euro": "euro euros", "yuan": "yuan 元",
+		"dollar": "dollar dollars usd", "cent": "cent cents", "euro": "euro euros eur", "gbp": "gbp quid sterling", "yen": "yen jpy", "rupee": "rupee rupees inr", "yuan": "yuan 元",
 		"percent": "percent pct percentage",
 		"N":       "newton newtons", "J": "j joule joules", "W": "w watt watts", "Pa": "pa pascal pascals", "Hz": "hz hertz", "V": "volt volts",
 		"K": "kelvin", "C": "celsius", "F": "fahrenheit",
@@ -64,6 +64,10 @@ func (l *lexer) word() {
 	end := l.pos
 	for end < len(l.src) && isLetter(l.src[end]) {
 		end++
+	}
+	if r, _ := utf8.DecodeRuneInString(l.src[end:]); r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) && asciiOf(r) == 0 {
+		l.foreignWord() // "réponse"
+		return
 	}
 	run := l.src[l.pos:end]
 	switch {
@@ -110,6 +114,9 @@ var runeMeaning = map[rune]token{
 	'≠': {kind: tRel, text: "!="}, '≈': {kind: tRel, text: "~"}, '∈': {kind: tRel, text: "in"}, '→': {kind: tRel, text: "to"}, '⇒': {kind: tRel, text: "to"}, '≡': {kind: tRel, text: "="},
 	'⊆': {kind: tRel, text: "subseteq"}, '⊂': {kind: tRel, text: "subset"}, 'ℝ': {kind: tCmd, text: "reals"},
 	'⌊': {kind: tCmd, text: "lfloor"}, '⌋': {kind: tCmd, text: "rfloor"}, '⌈': {kind: tCmd, text: "lceil"}, '⌉': {kind: tCmd, text: "rceil"},
+	'∠': {kind: tLetter, text: "angle"}, '△': {kind: tLetter, text: "triangle"}, '…': {kind: tCmd, text: "dots"}, '⋯': {kind: tCmd, text: "dots"},
+	'€': {kind: tWord, text: "euro"}, '£': {kind: tWord, text: "gbp"}, '¥': {kind: tWord, text: "yuan"}, '￥': {kind: tWord, text: "yuan"}, '₹': {kind: tWord, text: "rupee"},
+	'∉': {kind: tRel, text: "notin"}, '∥': {kind: tRel, text: "parallel"}, '⊥': {kind: tRel, text: "perp"}, '∼': {kind: tRel, text: "~"}, '≅': {kind: tRel, text: "="}, '⟹': {kind: tRel, text: "to"}, '⟶': {kind: tRel, text: "to"},
 	'⟨': {kind: tOp, text: "("}, '⟩': {kind: tOp, text: ")"}, '、': {kind: tOp, text: ","}, '。': {kind: tOp, text: "."}, '∑': {kind: tCmd, text: "sum"}, '∫': {kind: tCmd, text: "int"}, '∏': {kind: tCmd, text: "prod"},
 	'和': {kind: tWord, text: "and"}, '或': {kind: tWord, text: "or"}, '【': {kind: tOp, text: "["}, '】': {kind: tOp, text: "]"}, '«': {kind: tOp, text: "("},
 }
@@ -125,6 +132,12 @@ var vulgar = map[rune][2]string{
 	'⅘': {"4", "5"}, '⅙': {"1", "6"}, '⅚': {"5", "6"}, '⅛': {"1", "8"}, '⅜': {"3", "8"}, '⅝': {"5", "8"}, '⅞': {"7", "8"}, '⅐': {"1", "7"}, '⅑': {"1", "9"}, '⅒': {"1", "10"},
 }
 
+// standardSets are the letters of \mathbb, and higherRoots the signs of roots.
+var (
+	standardSets = map[rune]string{'ℤ': "Z", 'ℕ': "N", 'ℚ': "Q", 'ℂ': "C"}
+	higherRoots  = map[rune]string{'∛': "3", '∜': "4"}
+)
+
 const superscripts, subscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "₀₁₂₃₄₅₆₇₈₉"
 
 func (l *lexer) unicode() {
@@ -132,12 +145,13 @@ func (l *lexer) unicode() {
 	switch {
 	case r == utf8.RuneError && size <= 1:
 		l.emit(tLetter, "\ufffd")
-	case r >= 0xFF01 && r <= 0xFF5E:
-		l.fullwidth(size)
+	case asciiOf(r) != 0:
+		l.ascified()
 		return
 	case unicode.IsSpace(r):
 		l.spaced = true
-	case r == 0x200b || r == 0x200c || r == 0x200d || r == 0x2060 || r == 0xfeff || r == 0x00ad || r == 0x2061 || r == 0x2062:
+	case r == 0x200b || r == 0x200c || r == 0x200d || r == 0x2060 || r == 0xfeff || r == 0x00ad || r >= 0x2061 && r <= 0x2064,
+		r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfe0e || r == 0xfe0f:
 		// invisible
 	case vulgar[r] != [2]string{}:
 		v := vulgar[r]
@@ -151,6 +165,13 @@ func (l *lexer) unicode() {
 	case strings.ContainsRune(subscripts, r):
 		l.script(subscripts, "0123456789", "_")
 		return
+	case higherRoots[r] != "":
+		for _, t := range []token{{kind: tCmd, text: "sqrt"}, {kind: tOp, text: "["}, {kind: tNum, text: higherRoots[r]}, {kind: tOp, text: "]"}} {
+			l.emit(t.kind, t.text)
+		}
+	case standardSets[r] != "":
+		l.emit(tCmd, "mathbb")
+		l.emit(tLetter, standardSets[r])
 	default:
 		if t, ok := runeMeaning[r]; ok {
 			l.emit(t.kind, t.text)
@@ -159,8 +180,6 @@ func (l *lexer) unicode() {
 		} else if unicode.Is(unicode.Han, r) || unicode.IsLetter(r) {
 			l.foreignWord()
 			return
-		} else if unicode.IsDigit(r) {
-			l.emit(tNum, string(rune('0'+digitValue(r))))
 		} else {
 			l.emit(tLetter, string(r))
 		}
@@ -199,15 +218,38 @@ func (l *lexer) script(from, to, opener string) {
 	l.emit(tOp, "}")
 }
 
-// fullwidth turns a run of fullwidth forms into ASCII and reads that.
-func (l *lexer) fullwidth(int) {
+// asciiOf is the character that a fullwidth form, a letter or digit of the
+// mathematical alphabets or a digit of another script stands for, or 0.
+func asciiOf(r rune) byte {
+	switch {
+	case r >= 0xFF01 && r <= 0xFF5E:
+		return byte(r - 0xFF01 + '!')
+	case r >= 0x1D400 && r <= 0x1D6A3:
+		n := (r - 0x1D400) % 52
+		if n < 26 {
+			return byte('A' + n)
+		}
+		return byte('a' + n - 26)
+	case r >= 0x1D7CE && r <= 0x1D7FF:
+		return byte('0' + (r-0x1D7CE)%10)
+	case r == 'ℎ':
+		return 'h'
+	case r >= utf8.RuneSelf && unicode.IsDigit(r):
+		return byte('0' + digitValue(r))
+	}
+	return 0
+}
+
+// ascified turns a run of such characters into ASCII and reads that.
+func (l *lexer) ascified() {
 	var text []byte
 	for l.pos < len(l.src) {
 		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
-		if r < 0xFF01 || r > 0xFF5E {
+		c := asciiOf(r)
+		if c == 0 {
 			break
 		}
-		text = append(text, byte(r-0xFF01+'!'))
+		text = append(text, c)
 		l.pos += size
 	}
 	inner := &lexer{src: string(text), spaced: l.spaced}
@@ -226,7 +268,7 @@ func (l *lexer) foreignWord() {
 	end := l.pos
 	for end < len(l.src) {
 		r, size := utf8.DecodeRuneInString(l.src[end:])
-		if !unicode.IsLetter(r) || r == '和' || r == '或' || greekRunes[r] != "" || runeMeaning[r].text != "" || r >= 0xFF01 && r <= 0xFF5E {
+		if !unicode.IsLetter(r) || r == '和' || r == '或' || greekRunes[r] != "" || runeMeaning[r].text != "" || asciiOf(r) != 0 || standardSets[r] != "" {
 			break
 		}
 		end += size
