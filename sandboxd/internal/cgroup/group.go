@@ -136,16 +136,26 @@ func (g *Group) Usage() Usage {
 		return Usage{}
 	}
 	var u Usage
+	u.CPU = g.CPU()
 	if g.version == V1 {
-		u.CPU = time.Duration(readInt(g.dirs["cpuacct"], "cpuacct.usage", ""))
 		u.PeakMemory = readInt(g.dirs["memory"], "memory.max_usage_in_bytes", "")
 		u.OOMKills = readInt(g.dirs["memory"], "memory.oom_control", "oom_kill")
 		return u
 	}
-	u.CPU = time.Duration(readInt(g.dirs["cpu"], "cpu.stat", "usage_usec")) * time.Microsecond
 	u.PeakMemory = readInt(g.dirs["memory"], "memory.peak", "")
 	u.OOMKills = readInt(g.dirs["memory"], "memory.events", "oom_kill")
 	return u
+}
+
+// CPU reads the CPU time that the group used; 0 if it cannot be read.
+func (g *Group) CPU() time.Duration {
+	switch {
+	case g == nil:
+		return 0
+	case g.version == V1:
+		return time.Duration(readInt(g.dirs["cpuacct"], "cpuacct.usage", ""))
+	}
+	return time.Duration(readInt(g.dirs["cpu"], "cpu.stat", "usage_usec")) * time.Microsecond
 }
 
 // Kill kills every process of the group.

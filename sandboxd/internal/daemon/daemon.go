@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/internal/breaker"
 	"github.com/sluice-rl/sluice/sandboxd/internal/bundle"
 	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/exitcall"
 	"github.com/sluice-rl/sluice/sandboxd/internal/factory"
 	"github.com/sluice-rl/sluice/sandboxd/internal/image"
 	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
@@ -41,6 +42,7 @@ type Daemon struct {
 	dir         *state.Dir
 	groups      *cgroup.Manager
 	spawner     *spawn.Spawner
+	exits       *exitcall.Listener
 	pool        *pool.Pool
 	gate        *admission.Gate
 	service     *service.Service
@@ -133,6 +135,10 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 		Path: path, Platform: cfg.Platform, Rootless: os.Geteuid() != 0,
 		SharedRoot: filepath.Join(d.dir.Path, "shared"),
 	}
+	if d.exits, err = exitcall.Listen(d.dir.Path); err != nil {
+		d.log.Warn("programs' ends will be heard of some milliseconds late", "err", err)
+	}
+	runtime.ExitReports = d.exits.ConfigFile()
 	version, err := runtime.Version(ctx)
 	if err != nil {
 		return nil, err
@@ -152,6 +158,7 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits,
 		StateDir: d.dir.Path, Prefix: d.dir.Prefix(),
 		KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
+		Exits: d.exits,
 	}, d.spawner, d.log)
 	if err != nil {
 		return nil, err
@@ -252,6 +259,7 @@ func (d *Daemon) Close() error {
 	if d.spawner != nil {
 		d.spawner.Close()
 	}
+	errs = append(errs, d.exits.Close())
 	if d.groups != nil {
 		d.groups.Close()
 	}

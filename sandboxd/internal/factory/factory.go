@@ -23,6 +23,7 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/bundle"
 	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/exitcall"
 	"github.com/sluice-rl/sluice/sandboxd/internal/image"
 	"github.com/sluice-rl/sluice/sandboxd/internal/rootfs"
 	"github.com/sluice-rl/sluice/sandboxd/internal/runsc"
@@ -50,6 +51,8 @@ type Config struct {
 	OutputLimit int64
 	// StartTimeout bounds a boot, a restore and a checkpoint each.
 	StartTimeout time.Duration
+	// Exits tells of programs' exits; may be nil.
+	Exits *exitcall.Listener
 }
 
 // Factory makes sandboxes; safe for concurrent use. Make it with New.
@@ -173,7 +176,7 @@ func (f *Factory) start(ctx context.Context, name, await string, warm bool, argv
 		ID: id, Image: name, Warm: warm,
 		Argv: argv(id, folder), Env: f.cfg.Runtime.Env(), Attr: f.cfg.Runtime.Attr(),
 		Group: group, RuntimeLog: runsc.LogFile(folder), ControlRoot: folder, Folder: folder,
-		Await: await, KeepOutput: f.cfg.KeepOutput, OutputLimit: f.cfg.OutputLimit,
+		Await: await, Rehearse: warm, Exits: f.cfg.Exits, KeepOutput: f.cfg.KeepOutput, OutputLimit: f.cfg.OutputLimit,
 	})
 }
 

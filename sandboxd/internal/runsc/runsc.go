@@ -78,12 +78,15 @@ type Runtime struct {
 	// Rootless runs every command in a user namespace of its own, where the
 	// daemon's user is root. runsc's own rootless mode cannot restore.
 	Rootless bool
+	// ExitReports is the configuration that makes sandboxes report the exits
+	// of their programs, see package exitcall; "" for none.
+	ExitReports string
 }
 
 // flags come before the sub-command. Each sandbox has a root folder of its own:
 // an attached restore leaves state files there, and removing it removes them.
 func (r Runtime) flags(root string) []string {
-	return []string{
+	flags := []string{
 		r.Path,
 		"--root=" + root,
 		"--shared-root=" + r.SharedRoot,
@@ -98,6 +101,10 @@ func (r Runtime) flags(root string) []string {
 		// outlives everybody. (Only a directory root has a gofer at all.)
 		"--gofer-network-namespace=new",
 	}
+	if r.ExitReports != "" {
+		flags = append(flags, "--pod-init-config="+r.ExitReports)
+	}
+	return flags
 }
 
 // LogFile is where runsc writes its own failures for a sandbox with this root.

@@ -11,6 +11,16 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
 )
 
+// How the end of a program became known, fastest first.
+const (
+	HeardExit    = "exit call"   // gVisor's kernel reported the call
+	HeardWait    = "wait"        // gVisor's kernel answered a wait
+	HeardRuntime = "runtime end" // the runtime's process ended
+)
+
+// HeardBy tells how the end of the program became known; "" if it was stopped.
+func (s *Sandbox) HeardBy() string { return s.heardBy }
+
 // Run gives the sandbox its one program and returns how it went. It returns an
 // error only if ctx ends, the sandbox was used before, or the program cannot be
 // framed. The streams, the outcome and the measurements of the result are set;
@@ -24,22 +34,22 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 	if err != nil {
 		return api.Result{}, err
 	}
-	s.cfg.Group.SetBackground(false)
-	s.cfg.Group.ResetPeak()
-	before := s.usage()
+	before := s.cpu()
 	begin := time.Now()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	notice := s.askForEnd()
 	go s.send(frame)
 
 	watch, endWatch := context.WithCancel(ctx)
 	defer endWatch()
 	stop, status := verdict.NotStopped, -1
 	select {
-	case ws := <-notice:
-		status = statusOf(ws)
+	case status = <-s.ended:
+		s.heardBy = HeardExit
+	case ws := <-s.waited:
+		status, s.heardBy = statusOf(ws), HeardWait
 	case <-s.exited:
+		s.heardBy = HeardRuntime
 	case <-s.outOfMemory(watch):
 		stop = verdict.StoppedMemory
 	case <-timer.C:
@@ -50,7 +60,10 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 		stop = verdict.StoppedByOwner
 	}
 	wall := time.Since(begin)
-	used := s.usage() // without a control group, the dead can no longer be counted
+	var used cgroup.Usage
+	if s.cfg.Group == nil {
+		used = s.usage() // the dead can no longer be counted
+	}
 	if stop != verdict.NotStopped {
 		s.Kill()
 		<-s.exited
@@ -75,7 +88,7 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 	if s.cfg.Group != nil {
 		used = s.usage() // the kernel's last word, on memory kills above all
 	}
-	used.CPU = max(used.CPU-before.CPU, 0)
+	used.CPU = max(used.CPU-before, 0)
 	return s.report(stop, status, wall, used), nil
 }
 
@@ -111,7 +124,7 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // program may have done anything.
 func (s *Sandbox) Started() bool {
 	select {
-	case <-s.opening.running:
+	case <-s.opening.reached(worker.Run):
 		return true
 	default:
 		return false

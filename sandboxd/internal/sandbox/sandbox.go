@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
 	"github.com/sluice-rl/sluice/sandboxd/internal/control"
+	"github.com/sluice-rl/sluice/sandboxd/internal/exitcall"
 	"github.com/sluice-rl/sluice/sandboxd/internal/output"
 	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
 	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
@@ -55,6 +55,11 @@ type Config struct {
 	Folder string
 	// Await is the line to wait for: worker.Ready, or worker.Checkpoint.
 	Await string
+	// Rehearse says that the worker is a clone, which waits for a nudge before
+	// it makes itself ready.
+	Rehearse bool
+	// Exits tells of the program's exit; may be nil.
+	Exits *exitcall.Listener
 	// KeepOutput is how many bytes of each stream to keep.
 	KeepOutput int
 	// OutputLimit bounds both streams together, in bytes.
@@ -79,6 +84,9 @@ type Sandbox struct {
 	overflow chan struct{} // closed when the output budget is exceeded
 	used     bool
 	control  *control.Conn // nil if the sandbox cannot be asked
+	ended    <-chan int    // the status, as soon as process 1 calls exit
+	waited   <-chan syscall.WaitStatus
+	heardBy  string
 	destroy  sync.Once
 }
 
@@ -91,20 +99,48 @@ func Start(ctx context.Context, sp *spawn.Spawner, cfg Config) (*Sandbox, error)
 	s := &Sandbox{cfg: cfg, exited: make(chan struct{}), overflow: make(chan struct{})}
 	budget := output.NewBudget(cfg.OutputLimit, func() { close(s.overflow) })
 	s.stdout, s.stderr = output.NewTail(cfg.KeepOutput, budget), output.NewTail(cfg.KeepOutput, budget)
-	s.opening = newOpening(cfg.Await, s.stdout)
+	lines := []string{cfg.Await, worker.Run}
+	if cfg.Rehearse {
+		lines = append([]string{worker.Awake}, lines...)
+	}
+	s.opening = newOpening(s.stdout, lines...)
 	if err := s.launch(sp); err != nil {
 		return nil, errors.Join(fmt.Errorf("start sandbox %s: %w", cfg.ID, err), s.cleanUp())
 	}
+	if cfg.Rehearse {
+		if err := s.await(ctx, worker.Awake); err != nil {
+			return nil, err
+		}
+		// The nudge wakes it on the very way on which its program will.
+		_, _ = s.stdin.Write([]byte{0}) // a dead worker's exit tells it
+	}
+	if err := s.await(ctx, cfg.Await); err != nil {
+		return nil, err
+	}
+	s.settle()
+	return s, nil
+}
+
+// await waits until the worker has written line; if it never will, it destroys
+// the sandbox.
+func (s *Sandbox) await(ctx context.Context, line string) error {
 	select {
-	case <-s.opening.reached:
-		s.connect()
-		return s, nil
+	case <-s.opening.reached(line):
+		return nil
 	case <-s.exited:
 		s.readers.Wait()
-		return nil, s.failStart(fmt.Sprintf("it ended with status %d", s.status))
+		return s.failStart(fmt.Sprintf("it ended with status %d", s.status))
 	case <-ctx.Done():
-		return nil, s.failStart(context.Cause(ctx).Error())
+		return s.failStart(context.Cause(ctx).Error())
 	}
+}
+
+// settle does ahead of the call what need not be done while a caller waits.
+func (s *Sandbox) settle() {
+	s.connect()
+	s.waited = s.askForEnd()
+	s.cfg.Group.SetBackground(false)
+	s.cfg.Group.ResetPeak()
 }
 
 // connect opens the control connection ahead of the call. Without it the call
@@ -163,6 +199,7 @@ func (s *Sandbox) launch(sp *spawn.Spawner) error {
 	if err := sp.Start(s.cmd); err != nil {
 		return err
 	}
+	s.ended = s.cfg.Exits.Expect(s.cmd.Process.Pid)
 	go func() {
 		s.waitErr = s.cmd.Wait()
 		s.status = processStatus(s.cmd.ProcessState)
@@ -232,6 +269,9 @@ func (s *Sandbox) cleanUp() error {
 		}
 	}
 	s.readers.Wait()
+	if s.cmd != nil && s.cmd.Process != nil {
+		s.cfg.Exits.Forget(s.cmd.Process.Pid)
+	}
 	err := s.cfg.Group.Remove()
 	if s.cfg.Folder != "" {
 		err = errors.Join(err, os.RemoveAll(s.cfg.Folder))
@@ -268,51 +308,3 @@ func statusOf(ws syscall.WaitStatus) int {
 // buffer is used.
 type onlyWriter struct{ io.Writer }
 type onlyReader struct{ io.Reader }
-
-// opening is stdout while the worker still speaks: it waits for one line, then
-// for RUN, and passes on everything after it.
-type opening struct {
-	await   string
-	reached chan struct{}
-	running chan struct{}
-	to      io.Writer
-
-	mu    sync.Mutex
-	buf   []byte
-	stage int // 0: before await, 1: before RUN, 2: the program
-}
-
-func newOpening(await string, to io.Writer) *opening {
-	return &opening{await: await, reached: make(chan struct{}), running: make(chan struct{}), to: to}
-}
-
-// maxOpening bounds what a worker may say before the program runs.
-const maxOpening = 64 << 10
-
-func (o *opening) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.stage == 2 {
-		return o.to.Write(p)
-	}
-	n := len(p)
-	o.buf = append(o.buf, p...)
-	if o.stage == 0 {
-		if _, rest, ok := bytes.Cut(o.buf, []byte(o.await)); ok {
-			o.buf, o.stage = rest, 1
-			close(o.reached)
-		}
-	}
-	if o.stage == 1 {
-		if _, rest, ok := bytes.Cut(o.buf, []byte(worker.Run)); ok {
-			o.stage = 2
-			close(o.running)
-			_, _ = o.to.Write(rest)
-			o.buf = nil
-		}
-	}
-	if len(o.buf) > maxOpening {
-		return 0, errors.New("worker says too much before it is ready")
-	}
-	return n, nil
-}

@@ -83,6 +83,14 @@ func (s *Sandbox) usage() cgroup.Usage {
 	return u
 }
 
+// cpu is the CPU time that the sandbox has consumed.
+func (s *Sandbox) cpu() time.Duration {
+	if s.cfg.Group != nil {
+		return s.cfg.Group.CPU()
+	}
+	return s.usage().CPU
+}
+
 // drainPatience bounds the wait for the end of the streams once the sandbox's
 // process is gone: only what the pipes still hold is left to read.
 const drainPatience = time.Second

@@ -3,7 +3,7 @@
 // daemon before that.
 //
 // The protocol ends before untrusted code begins: CHECKPOINT (only while an
-// image is made), READY, one frame with the program, RUN. Whatever a program
+// image is made), AWAKE and a nudge (only in a clone), READY, one frame with the program, RUN. Whatever a program
 // writes after RUN is its output and nothing else, so there is no reply that it
 // could forge.
 package worker
@@ -21,6 +21,7 @@ var source string
 // Lines that the worker writes to stdout, each exactly once, in this order.
 const (
 	Checkpoint = "CHECKPOINT\n"
+	Awake      = "AWAKE\n"
 	Ready      = "READY\n"
 	Run        = "RUN\n"
 )
