@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The formats of files, which are also their extensions.
@@ -115,11 +116,15 @@ func (w *Writer) Abort() error {
 	return os.RemoveAll(w.partial)
 }
 
-// Archive is an archive to be read.
+// Archive is an archive to be read. It may be used by several goroutines.
 type Archive struct {
 	path string
 	// files by topic; one file of several topics stands under "".
 	files map[string]string
+
+	mu sync.Mutex
+	// parquet are the open files, by name.
+	parquet map[string]parquetFile
 }
 
 // Open finds the files of an archive: a folder, or one file.
@@ -128,7 +133,7 @@ func Open(path string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
-	a := &Archive{path, map[string]string{}}
+	a := &Archive{path: path, files: map[string]string{}, parquet: map[string]parquetFile{}}
 	if !info.IsDir() {
 		if formatOf(path) == "" {
 			return nil, fmt.Errorf("%w: %s: want a name that ends in .%s or .%s", ErrUnreadable, path, JSONL, Parquet)
@@ -203,35 +208,13 @@ func (a *Archive) file(topic string) string {
 
 // Read calls f with the records of a topic as they stand.
 func (a *Archive) Read(topic string, f func(Record) error) error {
-	name := a.file(topic)
-	if name == "" {
-		return fmt.Errorf("%w: %s has no topic %s: it has %v", ErrNotFound, a.path, topic, a.Topics())
-	}
-	file, err := os.Open(name)
-	if err != nil {
+	return a.Batches(topic, 0, func(b Batch) error {
+		all, err := b.Records()
+		for _, r := range all {
+			if err == nil {
+				err = f(r)
+			}
+		}
 		return err
-	}
-	defer file.Close()
-	ours := func(r Record) error {
-		if r.Topic != topic {
-			return nil
-		}
-		return f(r)
-	}
-	if formatOf(name) == Parquet {
-		if err := readParquet(file, ours); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
-	}
-	return eachLine(file, func(n int, text []byte) error {
-		r, ok, err := parseLine(text)
-		if err != nil {
-			return fmt.Errorf("%s: line %d: %w", name, n, err)
-		}
-		if !ok {
-			return nil
-		}
-		return ours(r)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -47,7 +46,12 @@ func JSONHeader() []byte { return fmt.Appendf(nil, "{\"archive_format\":%d}\n", 
 // JSONBody is the part of a record's row that does not depend on where it lies. Equal
 // records give equal bytes.
 func JSONBody(r codec.Record) ([]byte, error) {
-	if name, schema, m := readable(r); m != nil {
+	name, schema := said(r)
+	plain := make([]byte, 0, 2*len(r.Value)+256)
+	if plain, ok := appendPlain(fmt.Appendf(plain, `"type":%q,"schema":%d,"message":`, name, schema), r, name, schema); ok {
+		return plain, nil
+	}
+	if m := readable(r, name, schema); m != nil {
 		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 		if err != nil {
 			return nil, fmt.Errorf("%s as JSON: %w", name, err)
@@ -71,9 +75,8 @@ func JSONBody(r codec.Record) ([]byte, error) {
 	return append([]byte(`"raw":`), text...), nil
 }
 
-// readable decodes a record whose message, in the fields that this version knows, says
-// all of it: m is nil otherwise.
-func readable(r codec.Record) (name string, schema int, m proto.Message) {
+// said is what a record's headers say it is.
+func said(r codec.Record) (name string, schema int) {
 	for _, h := range r.Headers {
 		switch h.Key {
 		case codec.HeaderType:
@@ -82,17 +85,24 @@ func readable(r codec.Record) (name string, schema int, m proto.Message) {
 			schema, _ = strconv.Atoi(string(h.Value))
 		}
 	}
-	if m = codec.New(name); m == nil || schema < 1 {
-		return "", 0, nil
+	return name, schema
+}
+
+// readable decodes a record whose message, in the fields that this version knows, says
+// all of it: it is nil otherwise.
+func readable(r codec.Record, name string, schema int) proto.Message {
+	m := codec.New(name)
+	if m == nil || schema < 1 {
+		return nil
 	}
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(r.Value, m); err != nil {
-		return "", 0, nil
+		return nil
 	}
 	again, err := codec.Rebuild(m, schema)
 	if err != nil || !sameRecord(r, again) {
-		return "", 0, nil
+		return nil
 	}
-	return name, schema, m
+	return m
 }
 
 func sameRecord(a, b codec.Record) bool {
@@ -115,26 +125,6 @@ func AppendJSON(dst []byte, r Record, body []byte) []byte {
 
 // maxLine bounds a row: a record of 8 MiB as base64 or numbers in decimal.
 const maxLine = 128 << 20
-
-// eachLine calls f with each line, which is only valid during the call.
-func eachLine(r io.Reader, f func(n int, text []byte) error) error {
-	s := bufio.NewScanner(r)
-	s.Buffer(make([]byte, 1<<20), maxLine)
-	n := 0
-	for s.Scan() {
-		n++
-		if len(bytes.TrimSpace(s.Bytes())) == 0 {
-			continue
-		}
-		if err := f(n, s.Bytes()); err != nil {
-			return err
-		}
-	}
-	if errors.Is(s.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("%w: line %d is over %d bytes", ErrUnreadable, n+1, maxLine)
-	}
-	return s.Err()
-}
 
 // parseLine reads one row; ok is false for a header.
 func parseLine(text []byte) (r Record, ok bool, err error) {

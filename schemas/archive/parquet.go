@@ -65,12 +65,20 @@ func rowOf(r Record) row {
 	return out
 }
 
-// record copies what it takes: the reader uses its buffers again.
-func (w *row) record() Record {
+// headed is a record without key and value.
+func (w *row) headed() Record {
 	r := Record{Topic: w.Topic, Partition: w.Partition, Offset: w.Offset, Time: time.UnixMilli(w.Time).UTC()}
-	r.Key, r.Value = bytes.Clone(w.Key), bytes.Clone(w.Value)
 	for _, h := range w.Headers {
-		r.Headers = append(r.Headers, codec.Header{Key: h.Key, Value: bytes.Clone(h.Value)})
+		r.Headers = append(r.Headers, codec.Header{Key: h.Key, Value: h.Value})
+	}
+	return r
+}
+
+// filled copies what it takes: the reader uses its buffers again.
+func (w *row) filled(r Record) Record {
+	r.Key, r.Value = bytes.Clone(w.Key), bytes.Clone(w.Value)
+	for i, h := range r.Headers {
+		r.Headers[i].Value = bytes.Clone(h.Value)
 	}
 	return r
 }
@@ -90,47 +98,101 @@ func (p *parquetWriter) Write(r Record) error {
 
 func (p *parquetWriter) Close() error { return p.w.Close() }
 
-// readParquet calls f with each record of a file.
-func readParquet(file *os.File, f func(Record) error) (err error) {
+// batchBytes is about how many encoded bytes of records are a batch, of which a page
+// may have to be read twice.
+const batchBytes = 4 << 20
+
+// parquetBatches cuts a file's row groups into batches.
+func parquetBatches(pf parquetFile, skip int64, f func(Batch) error) error {
+	for g, group := range pf.RowGroups() {
+		rows := group.NumRows()
+		if skip >= rows {
+			skip -= rows
+			continue
+		}
+		size := rows
+		if total := pf.Metadata().RowGroups[g].TotalByteSize; total > batchBytes {
+			size = max(1, rows*batchBytes/total)
+		}
+		for from := skip; from < rows; from += size {
+			to := min(from+size, rows)
+			decode := func(want func(topic, kind string) bool) ([]Record, error) {
+				return readRows(group, from, to, want)
+			}
+			if err := f(Batch{Rows: to - from, decode: decode}); err != nil {
+				return err
+			}
+		}
+		skip = 0
+	}
+	return nil
+}
+
+type parquetFile struct {
+	*parquet.File
+	file *os.File
+}
+
+// openParquet opens an archive's file.
+func openParquet(name string) (pf parquetFile, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return pf, err
+	}
 	defer func() {
 		// The library panics on some broken files.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", ErrUnreadable, p)
 		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+			file.Close()
+		}
 	}()
 	info, err := file.Stat()
 	if err != nil {
-		return err
+		return pf, err
 	}
-	pf, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+	pf = parquetFile{file: file}
+	if pf.File, err = parquet.OpenFile(file, info.Size()); err != nil {
+		return pf, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	text, ok := pf.Lookup(formatKey)
 	format, err := strconv.Atoi(text)
 	switch {
 	case !ok || err != nil || format < 1:
-		return fmt.Errorf("%w: Parquet without metadata %s: it was written by something other than `sluice export`", ErrUnreadable, formatKey)
+		return pf, fmt.Errorf("%w: Parquet without metadata %s: it was written by something other than `sluice export`", ErrUnreadable, formatKey)
 	case format > Format:
-		return fmt.Errorf("%w: format %d, this build reads up to %d: upgrade it", ErrNewerFormat, format, Format)
+		return pf, fmt.Errorf("%w: format %d, this build reads up to %d: upgrade it", ErrNewerFormat, format, Format)
 	}
-	reader := parquet.NewGenericReader[row](pf)
+	return pf, nil
+}
+
+// readRows reads some rows of a row group.
+func readRows(group parquet.RowGroup, from, to int64, want func(topic, kind string) bool) (all []Record, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			all, err = nil, fmt.Errorf("%w: %v", ErrUnreadable, p)
+		}
+	}()
+	reader := parquet.NewGenericRowGroupReader[row](group)
 	defer reader.Close()
-	var stop error
+	if err := reader.SeekToRow(from); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
 	rows := make([]row, 64)
-	for {
-		n, err := reader.Read(rows)
+	for left := to - from; left > 0; {
+		n, err := reader.Read(rows[:min(int64(len(rows)), left)])
 		for i := range rows[:n] {
-			if stop = f(rows[i].record()); stop != nil {
-				return stop
+			if r := rows[i].headed(); want(r.Topic, r.Type()) {
+				all = append(all, rows[i].filled(r))
 			}
 		}
+		left -= int64(n)
 		clear(rows)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUnreadable, err)
+		if err != nil && !(errors.Is(err, io.EOF) && left == 0) || n == 0 && left > 0 {
+			return nil, fmt.Errorf("%w: %d rows are missing: %w", ErrUnreadable, left, err)
 		}
 	}
+	return all, nil
 }

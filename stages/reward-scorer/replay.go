@@ -196,7 +196,8 @@ func (r *replayFlags) configure(cluster runner.ClusterConfig) (cfg replayer.Conf
 		if err != nil {
 			return cfg, nil, stage.Usage(err)
 		}
-		cfg.Source = replayer.NewArchiveSource(a)
+		source := replayer.NewArchiveSource(a)
+		cfg.Source, closers = source, append(closers, source.Close)
 	} else {
 		source, err := replayer.NewKafkaSource(cluster)
 		if err != nil {

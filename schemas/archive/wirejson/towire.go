@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
-	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -239,42 +238,6 @@ func (f *field) fixed(text []byte) (v uint64, rest []byte, ok bool) {
 		return unquote(text, integer)
 	}
 	return 0, text, false
-}
-
-// float reads a number of JSON that is finite.
-func float(text []byte, bits int) (v float64, rest []byte, ok bool) {
-	i, whole := 0, 0
-	if i < len(text) && text[i] == '-' {
-		i++
-	}
-	for whole = i; i < len(text) && text[i]-'0' <= 9; i++ {
-	}
-	if i == whole || text[whole] == '0' && i > whole+1 {
-		return 0, text, false
-	}
-	if i < len(text) && text[i] == '.' {
-		point := i
-		for i++; i < len(text) && text[i]-'0' <= 9; i++ {
-		}
-		if i == point+1 {
-			return 0, text, false
-		}
-	}
-	if i < len(text) && text[i] == 'e' {
-		i++
-		if i < len(text) && (text[i] == '-' || text[i] == '+') {
-			i++
-		}
-		exponent := i
-		for ; i < len(text) && text[i]-'0' <= 9; i++ {
-		}
-		if i == exponent {
-			return 0, text, false
-		}
-	}
-	// The text is only read, and not kept.
-	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), i), bits)
-	return v, text[i:], err == nil
 }
 
 // quoted reads a string without escapes.

@@ -3,7 +3,11 @@ package wirejson
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -223,6 +227,88 @@ func FuzzJSON(f *testing.F) {
 		}
 		if wire, _ := library(t, m); !bytes.Equal(wire, got) {
 			t.Fatalf("%s became %q, want %q", text, got, wire)
+		}
+	})
+}
+
+// Numbers are read as strconv reads them, however they are written.
+func TestFloats(t *testing.T) {
+	check := func(t interface{ Fatalf(string, ...any) }, text string) {
+		for _, bits := range []int{32, 64} {
+			want, err := strconv.ParseFloat(text, bits)
+			got, rest, ok := float([]byte(text+","), bits)
+			if ok != (err == nil) || ok && (math.Float64bits(got) != math.Float64bits(want) || string(rest) != ",") {
+				t.Fatalf("%s with %d bits is %v %v, rest %q, want %v %v", text, bits, got, ok, rest, want, err)
+			}
+		}
+	}
+	for _, text := range []string{
+		"0", "-0", "0.0", "-0.000000000000000000000001", "1.00000005960464477539062", "1.000000059604644775390625", "16777217", "16777219",
+		"0.1", "-0.12345678", "9007199254740993", "9007199254740992.5", "18446744073709551616", "123456789012345678901234567890", "1e-45", "1e39", "3.4028236e38",
+	} {
+		check(t, text)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		v := math.Float32frombits(rapid.Uint32().Draw(t, "float32"))
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return
+		}
+		for _, format := range []string{"%v", "%.3f", "%.9f", "%.20f", "%e"} {
+			text := fmt.Sprintf(format, v)
+			check(t, text)
+		}
+		// Just between two floats of 32 bits, and beside it.
+		next := math.Nextafter32(v, math.MaxFloat32)
+		between := (float64(v) + float64(next)) / 2
+		for _, d := range []float64{between, math.Nextafter(between, 0), math.Nextafter(between, 1)} {
+			if text := strconv.FormatFloat(d, 'f', -1, 64); !math.IsInf(d, 0) {
+				check(t, text)
+			}
+		}
+	})
+}
+
+// BenchmarkForms turns a score of a few hundred tokens into JSON and back.
+func BenchmarkForms(b *testing.B) {
+	turn := &sluicev1.Turn{Text: strings.Repeat("so it goes, ", 100), Kind: sluicev1.TurnKind_TURN_KIND_ANSWER}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 400 {
+		turn.Tokens = append(turn.Tokens, rng.Uint32N(150_000))
+		turn.Logprobs = append(turn.Logprobs, -rng.Float32())
+		turn.PolicyVersions = append(turn.PolicyVersions, 3)
+	}
+	m := &sluicev1.Scored{Trajectory: &sluicev1.Trajectory{Turns: []*sluicev1.Turn{turn}, FinalText: turn.Text}, Graded: true}
+	wire, text := library(b, m)
+	shape := Of(m.ProtoReflect().Descriptor())
+	buffer := make([]byte, 0, 2*len(text))
+	b.Run("to JSON", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			if _, ok := shape.AppendJSON(buffer, wire); !ok {
+				b.Fatal("not plain")
+			}
+		}
+	})
+	b.Run("from JSON", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			if _, _, ok := shape.AppendWire(buffer, text); !ok {
+				b.Fatal("not plain")
+			}
+		}
+	})
+	b.Run("to JSON by protojson", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			library(b, m)
+		}
+	})
+	b.Run("from JSON by protojson", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			if err := protojson.Unmarshal(text, m); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 }

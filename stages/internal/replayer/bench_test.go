@@ -3,6 +3,7 @@ package replayer
 import (
 	"flag"
 	"fmt"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -17,54 +18,99 @@ import (
 // GB of memory for the broker.
 var benchTrajectories = flag.Int("replay-trajectories", 10_000, "trajectories that BenchmarkReplay replays")
 
-// BenchmarkReplay replays trajectories of a few hundred tokens from a broker, and reads
-// the same records bare, in the same run. It reports both rates, and the replay's as a
-// share of the reading's.
+// BenchmarkReplay replays trajectories of a few hundred tokens from a broker into topics,
+// and from an archive of each format into one of the same, and reads the same records
+// bare, in the same run. It reports both rates, and the replay's time as a multiple of
+// the reading's.
 func BenchmarkReplay(b *testing.B) {
 	kafkatest.RunReal(b, func(w *kafkatest.World) {
-		const steps, groups, size = 10, 10, 8
-		written := 0
-		for seed := uint64(0); written < *benchTrajectories; seed++ {
-			run := replaytest.Record(replaytest.Shape{Seed: seed, Steps: steps, Groups: groups, Size: size, Tokens: 400, Text: 1200, Calm: true})
-			var outputs []runner.Output
-			for _, t := range run.Scored {
-				t.Trajectory.Prompt.Group.RunId = fmt.Sprint("run-", seed)
-			}
-			for _, topic := range []string{"scored", "grouped"} {
-				for _, m := range run.Messages(topic) {
-					outputs = append(outputs, runner.Output{Topic: topic, Body: m})
-				}
-			}
-			w.Put(outputs...)
-			written += len(run.Scored)
-		}
-		for _, until := range []Until{Scores, Groups, Batches} {
-			b.Run(string(until), func(b *testing.B) {
-				for i := range b.N {
-					id := fmt.Sprintf("%s-%d-%d", until, b.N, i)
-					makeTopics(b, w, id)
-					cfg, done := kafkaConfig(b, w, id, b.TempDir())
-					cfg.Until, cfg.Every = until, 5*time.Second
-					began := cpuTime(b)
-					bare, bytes := readBare(b, cfg.Source)
-					b.ReportMetric((cpuTime(b)-began).Seconds()*1e6/float64(written), "cpu-µs/read")
-					start, cpu := time.Now(), cpuTime(b)
-					sum, err := Run(b.Context(), cfg)
-					took := time.Since(start)
-					b.ReportMetric((cpuTime(b)-cpu).Seconds()*1e6/float64(written), "cpu-µs/replayed")
-					done()
-					if err != nil || sum.Scored != int64(written) {
-						b.Fatalf("%+v, %v: want %d scored", sum, err, written)
+		folder := b.TempDir()
+		written := recordMany(b, w, folder, *benchTrajectories)
+		for _, from := range []string{"kafka", archive.Parquet, archive.JSONL} {
+			for _, until := range []Until{Scores, Groups, Batches} {
+				b.Run(from+"/"+string(until), func(b *testing.B) {
+					for i := range b.N {
+						id := fmt.Sprintf("%s-%d-%d", until, b.N, i)
+						var cfg Config
+						if from == "kafka" {
+							makeTopics(b, w, id)
+							var done func()
+							cfg, done = kafkaConfig(b, w, id, b.TempDir())
+							defer done()
+						} else {
+							cfg = config(b, filepath.Join(folder, from), filepath.Join(b.TempDir(), "out"))
+						}
+						cfg.Until, cfg.Every = until, 5*time.Second
+						measure(b, cfg, written)
 					}
-					n := float64(written)
-					b.ReportMetric(n/took.Seconds(), "replayed/s")
-					b.ReportMetric(n/bare.Seconds(), "read/s")
-					b.ReportMetric(float64(bytes)/bare.Seconds()/1e6, "read-MB/s")
-					b.ReportMetric(took.Seconds()/bare.Seconds(), "times-reading")
-				}
-			})
+				})
+			}
 		}
 	})
+}
+
+// recordMany records at least n trajectories in the broker and in archives of both
+// formats, and counts them.
+func recordMany(b *testing.B, w *kafkatest.World, folder string, n int) (written int) {
+	b.Helper()
+	var writers []*archive.Writer
+	for _, format := range []string{archive.Parquet, archive.JSONL} {
+		aw, err := archive.Create(filepath.Join(folder, format), format)
+		if err != nil {
+			b.Fatal(err)
+		}
+		writers = append(writers, aw)
+	}
+	for seed := uint64(0); written < n; seed++ {
+		const steps, groups, size = 10, 10, 8
+		run := replaytest.Record(replaytest.Shape{Seed: seed, Steps: steps, Groups: groups, Size: size, Tokens: 400, Text: 1200, Calm: true})
+		var outputs []runner.Output
+		for _, t := range run.Scored {
+			t.Trajectory.Prompt.Group.RunId = fmt.Sprint("run-", seed)
+		}
+		for _, g := range run.Closed {
+			g.Group.RunId = fmt.Sprint("run-", seed)
+		}
+		for _, topic := range []string{"scored", "grouped"} {
+			for _, m := range run.Messages(topic) {
+				outputs = append(outputs, runner.Output{Topic: topic, Body: m})
+			}
+			for _, r := range run.Records(topic) {
+				for _, aw := range writers {
+					if err := aw.Write(r); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		}
+		w.Put(outputs...)
+		written += len(run.Scored)
+	}
+	for _, aw := range writers {
+		if err := aw.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return written
+}
+
+// measure reads bare, then replays.
+func measure(b *testing.B, cfg Config, written int) {
+	b.Helper()
+	n, began := float64(written), cpuTime(b)
+	bare, bytes := readBare(b, cfg.Source)
+	b.ReportMetric((cpuTime(b)-began).Seconds()*1e6/n, "cpu-µs/read")
+	start, cpu := time.Now(), cpuTime(b)
+	sum, err := Run(b.Context(), cfg)
+	took := time.Since(start)
+	b.ReportMetric((cpuTime(b)-cpu).Seconds()*1e6/n, "cpu-µs/replayed")
+	if err != nil || sum.Scored != int64(written) {
+		b.Fatalf("%+v, %v: want %d scored", sum, err, written)
+	}
+	b.ReportMetric(n/took.Seconds(), "replayed/s")
+	b.ReportMetric(n/bare.Seconds(), "read/s")
+	b.ReportMetric(float64(bytes)/bare.Seconds()/1e6, "read-MB/s")
+	b.ReportMetric(took.Seconds()/bare.Seconds(), "times-reading")
 }
 
 // cpuTime is the processor time of this process, the broker in it included: a busy
@@ -86,9 +132,12 @@ func readBare(b *testing.B, s Source) (took time.Duration, bytes int64) {
 		b.Fatal(err)
 	}
 	began := time.Now()
-	err = s.Read(b.Context(), "scored", bounds, Position{}, func(r archive.Record) error {
-		bytes += int64(len(r.Value))
-		return nil
+	err = s.Read(b.Context(), "scored", bounds, Position{}, func(batch Batch) error {
+		records, err := batch.Records()
+		for _, r := range records {
+			bytes += int64(len(r.Value))
+		}
+		return err
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -90,8 +90,18 @@ type Source interface {
 	// Bounds fixes what there is of a topic now.
 	Bounds(ctx context.Context, topic string, s archive.Selection) (Bounds, error)
 	// Read calls f with the records of a topic within the bounds and behind the
-	// position, partition by partition and by offset.
-	Read(ctx context.Context, topic string, b Bounds, behind Position, f func(archive.Record) error) error
+	// position, partition by partition and by offset, in batches that depend on
+	// nothing but these.
+	Read(ctx context.Context, topic string, b Bounds, behind Position, f func(Batch) error) error
+}
+
+// Batch is some records that have been read, and perhaps not decoded yet.
+type Batch struct {
+	// Records decodes them; where types are given, only those that say they are of one
+	// of them. It may be called on another goroutine.
+	Records func(types ...string) ([]archive.Record, error)
+	// Behind is the position after them.
+	Behind Position
 }
 
 // Bounds is what is read of a topic.
@@ -106,7 +116,7 @@ type Bounds struct {
 
 // Position is how far a topic was read.
 type Position struct {
-	// Records counts the records that Read gave.
+	// Records counts what Read gave: of an archive the rows of its file.
 	Records int64 `json:"records"`
 	// Last is the last of them, nil if there is none.
 	Last *topic.Position `json:"last,omitempty"`

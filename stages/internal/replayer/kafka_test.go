@@ -79,10 +79,13 @@ func topicBytes(t testing.TB, w *kafkatest.World, id string) map[string][]archiv
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = source.Read(t.Context(), topic, b, Position{}, func(r archive.Record) error {
-			r.Time = time.Time{} // when it was written
-			out[topic] = append(out[topic], r)
-			return nil
+		err = source.Read(t.Context(), topic, b, Position{}, func(batch Batch) error {
+			records, err := batch.Records()
+			for _, r := range records {
+				r.Time = time.Time{} // when it was written
+				out[topic] = append(out[topic], r)
+			}
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +194,13 @@ func TestAnArchiveReplaysAsItsTopicsDo(t *testing.T) {
 		for _, topic := range replaytest.Topics {
 			b, err := source.Bounds(t.Context(), topic, archive.Selection{})
 			if err == nil {
-				err = source.Read(t.Context(), topic, b, Position{}, aw.Write)
+				err = source.Read(t.Context(), topic, b, Position{}, func(batch Batch) error {
+					records, err := batch.Records()
+					for _, r := range records {
+						err = errors.Join(err, aw.Write(r))
+					}
+					return err
+				})
 			}
 			if err != nil {
 				t.Fatal(err)

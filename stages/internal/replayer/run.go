@@ -134,22 +134,29 @@ func (r *run) readPlan(ctx context.Context) error {
 		if r.cp.Bounds[topic].Absent {
 			continue
 		}
-		err := r.Source.Read(ctx, topic, r.cp.Bounds[topic], Position{}, func(rec archive.Record) error {
-			if kind := rec.Type(); kind != "GroupClosed" && kind != "StepBatch" || !r.Select.Said(rec) {
-				return nil
+		err := r.Source.Read(ctx, topic, r.cp.Bounds[topic], Position{}, func(b Batch) error {
+			records, err := b.Records("GroupClosed", "StepBatch")
+			for _, rec := range records {
+				if err == nil && r.Select.Said(rec) {
+					err = r.addToPlan(rec)
+				}
 			}
-			m, err := rec.Decode()
-			if err != nil {
-				r.Log.Warn("record left out", "topic", topic, "partition", rec.Partition, "offset", rec.Offset, "error", err)
-				return nil
-			}
-			return r.plan.Add(m)
+			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *run) addToPlan(rec archive.Record) error {
+	m, err := rec.Decode()
+	if err != nil {
+		r.Log.Warn("record left out", "topic", rec.Topic, "partition", rec.Partition, "offset", rec.Offset, "error", err)
+		return nil
+	}
+	return r.plan.Add(m)
 }
 
 func (r *run) work(ctx context.Context) error {

@@ -8,27 +8,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/schemas/archive/topic"
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/replay"
 )
 
-// A chunk is what one worker takes at once: a verifier behind HTTP gets it in one
-// request.
-const (
-	chunkRecords = 64
-	chunkBytes   = 1 << 20
-)
-
-type chunk struct {
-	records []archive.Record
-	bytes   int
-	// behind is the position after it.
-	behind Position
-}
-
-// rescored is a chunk after scoring.
+// rescored is a batch after scoring.
 type rescored struct {
 	all      []member
 	summary  Summary
@@ -47,45 +32,28 @@ type member struct {
 
 func (r *run) score(ctx context.Context) error {
 	bounds := r.cp.Bounds[r.Trajectories]
-	produce := func(ctx context.Context, yield func(chunk) error) error {
-		c := chunk{behind: r.cp.Position}
-		flush := func() error {
-			if len(c.records) == 0 {
-				return nil
-			}
-			full := c
-			c = chunk{behind: c.behind}
-			return yield(full)
-		}
-		err := r.Source.Read(ctx, r.Trajectories, bounds, c.behind, func(rec archive.Record) error {
-			c.records = append(c.records, rec)
-			c.bytes += len(rec.Value)
-			c.behind = Position{c.behind.Records + 1, &topic.Position{Partition: rec.Partition, Offset: rec.Offset}}
-			if len(c.records) < chunkRecords && c.bytes < chunkBytes {
-				return nil
-			}
-			return flush()
-		})
-		if err != nil {
-			return err
-		}
-		return flush()
+	produce := func(ctx context.Context, yield func(Batch) error) error {
+		return r.Source.Read(ctx, r.Trajectories, bounds, r.cp.Position, yield)
 	}
 	total := bounds.Offsets.Records()
 	return ordered(ctx, r.Workers, produce, r.rescore, func(c rescored) error {
 		if err := r.commitScores(c); err != nil {
 			return err
 		}
-		return r.committed(Progress{Phase: phaseScoring, Done: c.behind.Records, Total: total})
+		return r.committed(Progress{Phase: phaseScoring, Done: r.cp.Summary.Read, Total: total})
 	})
 }
 
-// rescore is the work on one chunk.
-func (r *run) rescore(ctx context.Context, c chunk) (rescored, error) {
-	out := rescored{behind: c.behind, summary: Summary{Read: int64(len(c.records))}}
+// rescore is the work on one batch.
+func (r *run) rescore(ctx context.Context, b Batch) (rescored, error) {
+	records, err := b.Records()
+	out := rescored{behind: b.Behind, summary: Summary{Read: int64(len(records))}}
+	if err != nil {
+		return out, err
+	}
 	var recorded []replay.Recorded
 	var bytes [][]byte // their trajectories
-	for _, rec := range c.records {
+	for _, rec := range records {
 		if !r.Select.Placed(rec) || !r.Select.Said(rec) {
 			out.summary.NotMeant++
 			continue

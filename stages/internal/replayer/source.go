@@ -3,6 +3,7 @@ package replayer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -32,9 +33,47 @@ func (k *KafkaSource) Bounds(ctx context.Context, name string, s archive.Selecti
 	return Bounds{Offsets: b}, err
 }
 
+// A batch of a topic holds so much: a verifier behind HTTP gets it in one request.
+const (
+	batchRecords = 64
+	batchBytes   = 1 << 20
+)
+
 // Read implements Source.
-func (k *KafkaSource) Read(ctx context.Context, name string, b Bounds, behind Position, f func(archive.Record) error) error {
-	return topic.Read(ctx, k.client, k.namespace, name, b.Offsets, behind.Last, f)
+func (k *KafkaSource) Read(ctx context.Context, name string, b Bounds, behind Position, f func(Batch) error) error {
+	var all []archive.Record
+	bytes := 0
+	flush := func() error {
+		if len(all) == 0 {
+			return nil
+		}
+		last := all[len(all)-1]
+		behind = Position{behind.Records + int64(len(all)), &topic.Position{Partition: last.Partition, Offset: last.Offset}}
+		batch := Batch{ofTypes(all), behind}
+		all, bytes = make([]archive.Record, 0, batchRecords), 0
+		return f(batch)
+	}
+	err := topic.Read(ctx, k.client, k.namespace, name, b.Offsets, behind.Last, func(r archive.Record) error {
+		all, bytes = append(all, r), bytes+len(r.Value)
+		if len(all) < batchRecords && bytes < batchBytes {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// ofTypes gives records that are decoded already.
+func ofTypes(all []archive.Record) func(types ...string) ([]archive.Record, error) {
+	return func(types ...string) ([]archive.Record, error) {
+		if len(types) == 0 {
+			return all, nil
+		}
+		return slices.DeleteFunc(slices.Clone(all), func(r archive.Record) bool { return !slices.Contains(types, r.Type()) }), nil
+	}
 }
 
 // Close ends the connections.
@@ -57,19 +96,18 @@ func (a *ArchiveSource) Bounds(_ context.Context, name string, _ archive.Selecti
 }
 
 // Read implements Source.
-func (a *ArchiveSource) Read(ctx context.Context, name string, b Bounds, behind Position, f func(archive.Record) error) error {
+func (a *ArchiveSource) Read(ctx context.Context, name string, b Bounds, behind Position, f func(Batch) error) error {
 	if size, err := a.archive.Size(name); err != nil || size != b.Bytes {
 		return fmt.Errorf("%w: the archive's file of %s has %d bytes and had %d when this replay began (%v)", ErrOther, name, size, b.Bytes, err)
 	}
-	skip := behind.Records
-	return a.archive.Read(name, func(r archive.Record) error {
+	return a.archive.Batches(name, behind.Records, func(rows archive.Batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if skip > 0 {
-			skip--
-			return nil
-		}
-		return f(r)
+		behind.Records += rows.Rows
+		return f(Batch{rows.Records, behind})
 	})
 }
+
+// Close closes the archive's files.
+func (a *ArchiveSource) Close() { a.archive.Close() }
