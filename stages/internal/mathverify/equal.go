@@ -48,6 +48,13 @@ func (c *comparer) expr(g, p *node) result {
 	if r, ok := c.infinite(g, p); ok {
 		return r
 	}
+	if c.nesting < maxNesting && (simplifies(g) || simplifies(p)) {
+		if a, b := c.simplify(g), c.simplify(p); a != g || b != p {
+			c.nesting++
+			defer func() { c.nesting-- }()
+			return c.expr(a, b)
+		}
+	}
 	if r, ok := c.identity(g, p); ok {
 		if r.out == Different && (inexact(g) || inexact(p)) {
 			return c.numbers(g, p)
@@ -56,11 +63,6 @@ func (c *comparer) expr(g, p *node) result {
 	}
 	if r, ok := c.peel(g, p); ok {
 		return r
-	}
-	if a, b := c.simplify(g), c.simplify(p); (a != g || b != p) && c.nesting < maxNesting {
-		c.nesting++
-		defer func() { c.nesting-- }()
-		return c.expr(a, b)
 	}
 	if r, ok := c.quadrature(g, p); ok {
 		return r
@@ -131,15 +133,16 @@ func (c *comparer) infinite(g, p *node) (result, bool) {
 
 func hasOp(n *node, o op) bool { return n.any(func(k *node) bool { return k.op == o }) }
 
-// identity compares rational functions in two prime fields.
+// identity compares in two fields.
 func (c *comparer) identity(g, p *node) (result, bool) {
-	if hasOp(g, opInf) || hasOp(p, opInf) || hasOp(g, opI) || hasOp(p, opI) {
+	if hasOp(g, opInf) || hasOp(p, opInf) {
 		return result{}, false
 	}
 	seed := mix(g.hash[0] ^ p.hash[0]) // symmetric in the two
 	same, proof := true, true
+	cofactor := uint64(0)
 	for _, prime := range primes {
-		f := &field{budget: &c.budget, p: prime, seed: seed, opaque: true}
+		f := &field{budget: &c.budget, modulus: modulus{prime}, seed: seed, cofactor: &cofactor}
 		x, err := f.value(g)
 		if err != nil {
 			return result{}, false
@@ -150,14 +153,40 @@ func (c *comparer) identity(g, p *node) (result, bool) {
 		}
 		same = same && x == y
 		proof = proof && !f.met && !(f.pi && f.e)
+		if !same && !proof {
+			return result{}, false
+		}
+		if !same {
+			return different(MethodIdentity, "different in a prime field"), true
+		}
 	}
-	switch {
-	case same:
-		return equal(MethodIdentity, "equal in two prime fields"), true
-	case proof:
-		return different(MethodIdentity, "different in a prime field"), true
+	if c.contradicted(g, p) {
+		return different(MethodRational, "different at a point"), true
 	}
-	return result{}, false
+	if len(symbolsOf(g, p)) == 0 && c.height(g)+c.height(p) > 100 && c.nesting < maxNesting {
+		// Numbers so large could be made to vanish in both fields.
+		if r := c.numbers(g, p); r.out == Different {
+			return r, true
+		}
+	}
+	return equal(MethodIdentity, "equal in two prime fields"), true
+}
+
+// contradicted evaluates both sides at one point in the rationals, where that is
+// cheap: no multiple of both primes is taken for zero.
+func (c *comparer) contradicted(g, p *node) bool {
+	names := symbolsOf(g, p)
+	vars := make(env, len(names))
+	for i, name := range names {
+		vars[name] = big.NewRat(int64(3+2*i), 1)
+	}
+	probe := budget{left: min(c.left, 200)}
+	x, err := probe.exact(g, vars)
+	if err != nil {
+		return false
+	}
+	y, err := probe.exact(p, vars)
+	return err == nil && x.Cmp(y) != 0
 }
 
 // peel compares b^x with b^y by x and y where b is a constant above 1 and both

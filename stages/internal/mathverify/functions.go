@@ -268,6 +268,9 @@ func (v *numeric) discrete(n *node) (cball, error) {
 		return v.realBall(v.rat(r)), nil
 	}
 	if n.name == "fact" || n.name == "gamma" {
+		if k, err := v.exact(n.kids[0], v.vars); err == nil && k.IsInt() && k.Sign() < 0 {
+			return cball{}, errUndefined // a pole
+		}
 		x, err := v.eval(n.kids[0])
 		if err != nil {
 			return cball{}, err
@@ -278,9 +281,7 @@ func (v *numeric) discrete(n *node) (cball, error) {
 		if n.name == "fact" {
 			x.re = v.add(x.re, v.small(1))
 		}
-		if x.re.rad.Sign() == 0 && x.re.mid.Sign() <= 0 && x.re.mid.IsInt() {
-			return cball{}, errUndefined // a pole
-		}
+
 		g, err := v.gamma(x.re)
 		return v.realBall(g), err
 	}

@@ -222,7 +222,7 @@ func TestLongNumbersAreReducedRight(t *testing.T) {
 		digits := rapid.StringMatching(`[1-9][0-9]{0,400}`).Draw(t, "digits")
 		i, _ := new(big.Int).SetString(digits, 10)
 		for _, p := range primes {
-			f := &field{budget: &budget{left: maxSteps}, p: p}
+			f := modulus{p}
 			got, ok := f.digits(digits)
 			if want := new(big.Int).Mod(i, new(big.Int).SetUint64(p)).Uint64(); !ok || got != want {
 				t.Fatalf("%s mod %d: got %d %v, want %d", digits, p, got, ok, want)

@@ -25,6 +25,21 @@ func (c *comparer) simplify(n *node) *node {
 	})
 }
 
+// simplifies says whether simplify could change n.
+func simplifies(n *node) bool {
+	return n.any(func(k *node) bool {
+		switch {
+		case k.op == opFunc && (k.name == "ln" || k.name == "logb" || k.name == "mod"):
+			return true
+		case k.op == opFunc && k.name == "root":
+			return k.kids[0].op == opPow
+		case k.op == opPow:
+			return k.kids[0].op == opFunc && k.kids[0].name == "fact"
+		}
+		return false
+	})
+}
+
 func isPositivePower(n *node) bool {
 	return n.op == opPow && (n.kids[0].op == opE || n.kids[0].op == opPi || n.kids[0].op == opNum && n.kids[0].num.Sign() > 0) && !hasOp(n.kids[1], opI)
 }
