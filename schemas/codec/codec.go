@@ -39,6 +39,12 @@ type Record struct {
 	Headers []Header
 }
 
+// Type is what the type header says, "" without one.
+func (r Record) Type() string {
+	name, _ := header(r.Headers, HeaderType)
+	return string(name)
+}
+
 // Header is one record header.
 type Header struct {
 	Key   string
@@ -95,11 +101,16 @@ func Encode(m proto.Message) (Record, error) {
 // version that its header said. It does not validate: rules may have become stricter
 // since, and Decode has the last word.
 func Rebuild(m proto.Message, schema int) (Record, error) {
-	name := TypeName(m)
 	value, err := marshal(m)
 	if err != nil {
-		return Record{}, fmt.Errorf("encode %s: %w", name, err)
+		return Record{}, fmt.Errorf("encode %s: %w", TypeName(m), err)
 	}
+	return record(m, value, schema)
+}
+
+// record gives a message's value its key and headers.
+func record(m proto.Message, value []byte, schema int) (Record, error) {
+	name := TypeName(m)
 	rec := Record{
 		Key:   []byte(Key(m)),
 		Value: value,
@@ -118,8 +129,10 @@ func Rebuild(m proto.Message, schema int) (Record, error) {
 	return rec, nil
 }
 
-func marshal(m proto.Message) ([]byte, error) {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+func marshal(m proto.Message) ([]byte, error) { return appendMessage(nil, m) }
+
+func appendMessage(b []byte, m proto.Message) ([]byte, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, m)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

@@ -2,6 +2,8 @@ package codec
 
 import (
 	"encoding/binary"
+	"math/bits"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -19,12 +21,17 @@ const (
 	turnGlueTokens         = 11
 )
 
-// DecodeOutline is Decode of a Trajectory or Scored record whose token ids, logprobs and
-// versions, most of its bytes, are checked and counted and left out. tokens is how many
-// tokens there are in all: of the prompt, sampled and glue.
+// DecodeOutline is Decode of a record whose token ids, logprobs and versions, most of
+// its bytes, are checked and counted and left out, where it holds one trajectory
+// (Trajectory, CodeCall, CodeResult, Scored). tokens is how many tokens there are in
+// all: of the prompt, sampled and glue. A stage that passes a trajectory on unread needs
+// no more of it: see EncodeHolding.
 func DecodeOutline(rec Record) (m proto.Message, tokens int, err error) {
 	name, _ := header(rec.Headers, HeaderType)
-	if o, ok := outlineOf(string(name), rec.Value); ok {
+	o := outlines.Get().(*outline)
+	defer outlines.Put(o)
+	if o.of(string(name), rec.Value) {
+		// What is decoded shares nothing with it.
 		m, err := Decode(Record{Key: rec.Key, Value: o.value, Headers: rec.Headers})
 		return m, o.tokens, err
 	}
@@ -32,15 +39,40 @@ func DecodeOutline(rec Record) (m proto.Message, tokens int, err error) {
 	if m, err = Decode(rec); err != nil {
 		return nil, 0, err
 	}
-	t, _ := m.(*sluicev1.Trajectory)
-	if s, ok := m.(*sluicev1.Scored); ok {
-		t = s.GetTrajectory()
-	}
+	t := trajectoryOf(m)
 	tokens = len(t.GetPromptTokens())
 	for _, turn := range t.GetTurns() {
 		tokens += len(turn.GetTokens()) + len(turn.GetGlueTokens())
 	}
 	return m, tokens, nil
+}
+
+// IsOutline says whether a message holds a trajectory with turns and without any token:
+// writing it would lose them.
+func IsOutline(m proto.Message) bool {
+	if member, ok := m.(*sluicev1.GroupMember); ok {
+		m = member.GetScored()
+	}
+	t := trajectoryOf(m)
+	if len(t.GetTurns()) == 0 || len(t.GetPromptTokens()) > 0 {
+		return false
+	}
+	for _, turn := range t.GetTurns() {
+		if len(turn.GetTokens())+len(turn.GetGlueTokens()) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func trajectoryOf(m proto.Message) *sluicev1.Trajectory {
+	switch m := m.(type) {
+	case *sluicev1.Trajectory:
+		return m
+	case interface{ GetTrajectory() *sluicev1.Trajectory }:
+		return m.GetTrajectory()
+	}
+	return nil
 }
 
 // outline is an encoded message in the making.
@@ -49,20 +81,24 @@ type outline struct {
 	tokens int
 }
 
-func outlineOf(name string, value []byte) (o outline, ok bool) {
-	o.value = make([]byte, 0, len(value)/2+64)
+// outlines are for use again.
+var outlines = sync.Pool{New: func() any { return new(outline) }}
+
+// of makes the outline of a record's value; false where it has none.
+func (o *outline) of(name string, value []byte) bool {
+	o.value, o.tokens = o.value[:0], 0
 	switch name {
 	case "Trajectory":
-		return o, o.trajectory(value)
-	case "Scored":
-		return o, o.fields(value, func(number protowire.Number, kind protowire.Type, body []byte) (handled, ok bool) {
-			if number != scoredTrajectory {
+		return o.trajectory(value)
+	case "CodeCall", "CodeResult", "Scored":
+		return o.fields(value, func(number protowire.Number, kind protowire.Type, body []byte) (handled, ok bool) {
+			if number != held {
 				return false, true
 			}
 			return true, kind == protowire.BytesType && o.nested(number, body, o.trajectory)
 		})
 	}
-	return o, false
+	return false
 }
 
 // fields walks over a message's fields. f handles one, by its number, kind and, where
@@ -158,6 +194,19 @@ func packedVarints(kind protowire.Type, body []byte) (n int, ok bool) {
 	if kind != protowire.BytesType {
 		return 0, false
 	}
+	if len(body) > 0 && body[len(body)-1] >= 0x80 {
+		return 0, false
+	}
+	const top = 0x8080808080808080
+	// Eight bytes at a time, each half of them twice: a run of five bytes that do not
+	// end a number lies whole in one of the windows.
+	for ; len(body) >= 8; body = body[4:] {
+		ends := ^binary.LittleEndian.Uint64(body) & top
+		n += bits.OnesCount32(uint32(ends))
+		if on := ends ^ top; on&(on>>8)&(on>>16)&(on>>24)&(on>>32) != 0 {
+			return 0, false
+		}
+	}
 	length := 0
 	for _, b := range body {
 		if length++; b < 0x80 {
@@ -166,7 +215,7 @@ func packedVarints(kind protowire.Type, body []byte) (n int, ok bool) {
 			return 0, false
 		}
 	}
-	return n, length == 0
+	return n, true
 }
 
 // packedFinite counts the numbers of a packed field of float; ok is false where one is

@@ -11,13 +11,11 @@ import (
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 )
 
-// bare is a message without what an outline leaves out, and the count of its tokens.
-func bare(m proto.Message) (proto.Message, int) {
+// withoutArrays is a message without what an outline leaves out, and the count of its
+// tokens.
+func withoutArrays(m proto.Message) (proto.Message, int) {
 	m = proto.Clone(m)
-	t, _ := m.(*sluicev1.Trajectory)
-	if s, ok := m.(*sluicev1.Scored); ok {
-		t = s.GetTrajectory()
-	}
+	t := trajectoryIn(m)
 	tokens := len(t.GetPromptTokens())
 	t.PromptTokens = nil
 	for _, turn := range t.GetTurns() {
@@ -25,6 +23,13 @@ func bare(m proto.Message) (proto.Message, int) {
 		turn.Tokens, turn.Logprobs, turn.PolicyVersions, turn.GlueTokens = nil, nil, nil, nil
 	}
 	return m, tokens
+}
+
+func trajectoryIn(m proto.Message) *sluicev1.Trajectory {
+	if m, ok := m.(*sluicev1.GroupMember); ok {
+		return m.GetScored().GetTrajectory()
+	}
+	return trajectoryOf(m)
 }
 
 // An outline is the decoded message without its arrays; what Decode refuses it refuses.
@@ -51,8 +56,13 @@ func TestOutlineIsDecodeWithoutArrays(t *testing.T) {
 			traj.Turns = append(traj.Turns, turn)
 		}
 		var m proto.Message = traj
-		if rapid.Bool().Draw(t, "scored") {
+		switch rapid.IntRange(0, 2).Draw(t, "in") {
+		case 1:
 			m = &sluicev1.Scored{Trajectory: traj, UngradedReason: "why"}
+		case 2:
+			traj.EndReason = 0
+			traj.Turns = append(traj.Turns, &sluicev1.Turn{Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: rapid.String().Draw(t, "code")})
+			m = &sluicev1.CodeCall{Trajectory: traj, CallId: "c"}
 		}
 		rec, err := Rebuild(m, SchemaVersion)
 		if err != nil {
@@ -74,8 +84,8 @@ func sameAsDecode(t interface{ Fatalf(string, ...any) }, rec Record) {
 	if err != nil {
 		return
 	}
-	want, n := bare(whole)
-	got, _ = bare(got) // where the outline fell back to the whole
+	want, n := withoutArrays(whole)
+	got, _ = withoutArrays(got) // where the outline fell back to the whole
 	if !proto.Equal(want, got) || tokens != n {
 		t.Fatalf("%d tokens, want %d:\n%v\nwant\n%v", tokens, n, got, want)
 	}
@@ -98,6 +108,36 @@ func TestOutlineOfUnpackedNumbers(t *testing.T) {
 		t.Errorf("%d tokens, %v; want 1", tokens, err)
 	}
 	sameAsDecode(t, rec)
+}
+
+// Numbers of five bytes and more, and of none, at every place within eight bytes.
+func TestPackedVarintsAreCountedOneByOne(t *testing.T) {
+	slow := func(body []byte) (n int, ok bool) {
+		for len(body) > 0 {
+			_, size := protowire.ConsumeVarint(body)
+			if size < 0 || size > 5 {
+				return 0, false
+			}
+			n, body = n+1, body[size:]
+		}
+		return n, true
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var body []byte
+		for range rapid.IntRange(0, 40).Draw(t, "numbers") {
+			for range rapid.SampledFrom([]int{0, 0, 1, 2, 3, 4, 5, 6}).Draw(t, "more") {
+				body = append(body, 0x81)
+			}
+			body = append(body, 0x01)
+		}
+		if rapid.IntRange(0, 5).Draw(t, "cut") == 0 {
+			body = append(body, 0x81)
+		}
+		want, wantOK := slow(body)
+		if got, ok := packedVarints(protowire.BytesType, body); got != want || ok != wantOK {
+			t.Fatalf("%x: %d, %v; want %d, %v", body, got, ok, want, wantOK)
+		}
+	})
 }
 
 func FuzzOutline(f *testing.F) {

@@ -42,6 +42,7 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 			}
 			for copy := range uint64(1 + rng.IntN(2)) {
 				s := scored(1, slot, size, i, 1+copy, float64(rng.IntN(2)))
+				s.Trajectory.Turns = []*sluicev1.Turn{{Tokens: []uint32{uint32(copy)}, Logprobs: []float32{-1}, PolicyVersions: []uint32{3}}}
 				s.Trajectory.Prompt = proto.Clone(p).(*sluicev1.Prompt)
 				records = append(records, runner.Output{Topic: "scored", Body: s})
 			}
@@ -66,6 +67,9 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 				w.T.Errorf("member %s was written twice", id)
 			}
 			seen[id] = true
+			if turns := m.GetScored().GetTrajectory().GetTurns(); len(turns) != 1 || len(turns[0].GetTokens()) != 1 || len(turns[0].GetLogprobs()) != 1 {
+				w.T.Errorf("member %s was written with turns %v", id, turns)
+			}
 		case *sluicev1.GroupClosed:
 			slot := m.GetGroup().GetSlot()
 			closings[slot]++

@@ -103,7 +103,7 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 	case *sluicev1.Prompt:
 		err = m.prompt(&e, body, now)
 	case *sluicev1.Scored:
-		err = m.scored(&e, body, now)
+		err = m.scored(&e, body, msg.Trajectory, now)
 	}
 	if err != nil {
 		return runner.Effects{}, runner.Reject(err, "refused")
@@ -135,7 +135,8 @@ func (m *machine) prompt(e *runner.Effects, p *sluicev1.Prompt, now time.Time) e
 	return nil
 }
 
-func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, now time.Time) error {
+// scored takes a trajectory into its group and passes it on, as the bytes it came in.
+func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, trajectory []byte, now time.Time) error {
 	place := identity.GroupOf(s.GetTrajectory().GetPrompt().GetGroup())
 	g := m.groups[place]
 	if g == nil && m.horizon.Past(runOf(place), place.Step) || g != nil && g.Closed() {
@@ -160,7 +161,9 @@ func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, now time.Time) e
 		m.log.Info("second copy of a member dropped", "member", identity.TrajectoryID(s.GetTrajectory()))
 		return nil
 	}
-	e.Outputs = append(e.Outputs, runner.Output{Topic: topicGrouped, Body: &sluicev1.GroupMember{Scored: s, TakenAt: timestamppb.New(now)}})
+	e.Outputs = append(e.Outputs, runner.Output{
+		Topic: topicGrouped, Body: &sluicev1.GroupMember{Scored: s, TakenAt: timestamppb.New(now)}, Trajectory: trajectory,
+	})
 	if g.Complete() {
 		return m.close(e, g, now)
 	}

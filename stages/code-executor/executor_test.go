@@ -235,6 +235,12 @@ func TestAFailedSandboxIsRetriedAndNeverShown(t *testing.T) {
 			!strings.Contains(ended.GetEndDetail(), "runsc exited with 128") || len(ended.GetTurns()) != 1 || ended.GetEndedAt() == nil {
 			t.Errorf("trajectory ended as %v", ended)
 		}
+		// The executor reads outlines; what it writes is whole.
+		for _, turns := range [][]*sluicev1.Turn{ended.GetTurns(), got.GetTrajectory().GetTurns()} {
+			if turn := turns[0]; len(turn.GetTokens()) != 1 || len(turn.GetLogprobs()) != 1 || len(turn.GetPolicyVersions()) != 1 {
+				t.Errorf("the turn was written as %v, want it with its token", turn)
+			}
+		}
 		if n, m := len(w.Settle("code-results")), len(w.Settle("dead-letters")); n != 1 || m != 0 {
 			t.Errorf("%d results and %d dead letters, want 1 and 0", n, m)
 		}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
@@ -26,11 +28,15 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var records []runner.Output
-	want := map[string]bool{}
+	want := map[string]*sluicev1.Trajectory{}
 	for range 200 {
 		t := trajectory(1, uint32(rng.IntN(8)), 1+uint64(rng.IntN(8)), answered, `\boxed{7}`)
 		t.Prompt.Problem.QuestionId = fmt.Sprintf("q%d", t.GetSampleIndex())
-		want[identity.TrajectoryID(t)] = true
+		id := identity.TrajectoryID(t)
+		token := uint32(t.GetCopy())
+		t.PromptTokens = []uint32{token}
+		t.Turns = []*sluicev1.Turn{{Tokens: []uint32{token}, Logprobs: []float32{-1}, PolicyVersions: []uint32{3}, GlueTokens: []uint32{7}}}
+		want[id] = t
 		records = append(records, runner.Output{Topic: "trajectories", Body: t})
 	}
 	cfg := config{stepsKept: 10, set: reward.Default()}
@@ -41,8 +47,11 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 	for _, m := range w.Settle("scored") {
 		s := m.(*sluicev1.Scored)
 		id := identity.TrajectoryID(s.GetTrajectory())
-		if got[id]++; got[id] > 1 || !want[id] {
+		if got[id]++; got[id] > 1 || want[id] == nil {
 			w.T.Errorf("%s was scored %d times", id, got[id])
+		}
+		if !proto.Equal(s.GetTrajectory(), want[id]) {
+			w.T.Errorf("%s was written as %v, want %v", id, s.GetTrajectory(), want[id])
 		}
 		if !s.GetGraded() || s.GetReward() != 1 {
 			w.T.Errorf("%s: graded %t, reward %v", id, s.GetGraded(), s.GetReward())

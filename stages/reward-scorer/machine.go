@@ -108,7 +108,7 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 	s := scoring.Of(t, results)
 	s.ScoredAt = timestamppb.New(now)
 	m.metrics.count(s)
-	e.Outputs = append(e.Outputs, runner.Output{Topic: topicScored, Body: s})
+	e.Outputs = append(e.Outputs, runner.Output{Topic: topicScored, Body: s, Trajectory: msg.Trajectory})
 	if m.take(identity.PlaceOf(t), id) {
 		e.State = append(e.State, runner.StateChange{Key: id, Value: []byte{1}})
 	}

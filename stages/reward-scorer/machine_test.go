@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/machinetest"
 	"github.com/sluice-rl/sluice/stages/internal/reward"
+	"github.com/sluice-rl/sluice/stages/internal/reward/expression"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/scoring"
 )
@@ -53,6 +54,27 @@ func scoreOne(t *testing.T, set *reward.Set, traj *sluicev1.Trajectory) *sluicev
 		t.Error(err)
 	}
 	return got
+}
+
+// Where a trajectory comes as an outline, its tokens are as many as the record had.
+func TestTokensOfAnOutline(t *testing.T) {
+	traj := trajectory(1, 0, 1, answered, `\boxed{7}`)
+	logic, err := expression.New("double(tokens)", 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := reward.NewSet("long", reward.Scorer{Name: "long", Version: "1", Logic: logic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scorer{set: set}
+	m := runner.Message{Topic: "trajectories", Body: traj, Trajectory: []byte{}, Tokens: 123}
+	if err := s.prepare(t.Context(), []runner.Message{m}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.of(m); len(got) != 1 || got[0].Reward != 123 {
+		t.Errorf("reward %v, want the 123 tokens", got)
+	}
 }
 
 // What a trajectory is worth, by how it ended and what its final text says.

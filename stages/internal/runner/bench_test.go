@@ -147,7 +147,7 @@ func BenchmarkShare(b *testing.B) {
 		c := benchCluster(b)
 		fill(b, c, "code-calls", full)
 		until(b, func(ctx context.Context, count func()) error {
-			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Slots: benchSlots}, func(int) Handler {
+			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Outlines: true, Slots: benchSlots}, func(int) Handler {
 				return HandlerFunc(func(_ context.Context, m Message) ([]Output, error) { count(); return result(m), nil })
 			})
 		})
@@ -266,7 +266,7 @@ func BenchmarkKeyed(b *testing.B) {
 		c := benchCluster(b)
 		fill(b, c, "trajectories", full)
 		until(b, func(ctx context.Context, count func()) error {
-			return RunKeyed(ctx, KeyedConfig{Cluster: c, Stage: "reward-scorer"}, func(p int32) Machine {
+			return RunKeyed(ctx, KeyedConfig{Cluster: c, Stage: "reward-scorer", Outlines: true}, func(p int32) Machine {
 				return &counter{partition: p, step: func(*counter, Message, time.Time) error { count(); return nil }}
 			})
 		})
@@ -322,7 +322,7 @@ func BenchmarkToolCallLatency(b *testing.B) {
 		ctx, cancel := context.WithCancel(b.Context())
 		var g errgroup.Group
 		g.Go(func() error {
-			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Slots: benchSlots}, func(int) Handler {
+			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Outlines: true, Slots: benchSlots}, func(int) Handler {
 				return HandlerFunc(func(_ context.Context, m Message) ([]Output, error) { return result(m), nil })
 			})
 		})
@@ -430,7 +430,7 @@ func BenchmarkMemoryPerSlot(b *testing.B) {
 			}
 		}
 		g.Go(func() error {
-			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Slots: slots}, func(int) Handler { return nil })
+			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Outlines: true, Slots: slots}, func(int) Handler { return nil })
 		})
 		for ready.Load() < slots {
 			time.Sleep(50 * time.Millisecond)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type counter struct {
 	n         int
 	step      func(c *counter, m Message, now time.Time) error
 	restored  int
+	// name of the score; "counter" unless set.
+	name string
 }
 
 func (c *counter) Restore(key string, value []byte) (err error) {
@@ -48,20 +51,20 @@ func (c *counter) Step(m Message, now time.Time) (Effects, error) {
 	}
 	c.n++
 	return Effects{
-		Outputs: []Output{{Topic: "scored", Body: scored(t, c.partition, c.n)}},
+		Outputs: []Output{{Topic: "scored", Body: scored(t, c.partition, c.n, cmp.Or(c.name, "counter")), Trajectory: m.Trajectory}},
 		State:   []StateChange{{Key: "n", Value: []byte(strconv.Itoa(c.n))}},
 	}, nil
 }
 
-func scored(t *sluicev1.Trajectory, partition int32, n int) *sluicev1.Scored {
+func scored(t *sluicev1.Trajectory, partition int32, n int, name string) *sluicev1.Scored {
 	return &sluicev1.Scored{Trajectory: t, Graded: true, Reward: float64(n),
-		Scores: []*sluicev1.Score{{Name: "counter", Version: fmt.Sprint(partition), Reward: float64(n)}}}
+		Scores: []*sluicev1.Score{{Name: name, Version: fmt.Sprint(partition), Reward: float64(n)}}}
 }
 
 // scorer runs counters as the reward-scorer does.
 func (w *world) scorer(instance string, step func(*counter, Message, time.Time) error, more ...func(*KeyedConfig)) *process {
 	return w.start(instance, func(ctx context.Context, c ClusterConfig) error {
-		cfg := KeyedConfig{Cluster: c, Stage: "reward-scorer", BatchRecords: 16}
+		cfg := KeyedConfig{Cluster: c, Stage: "reward-scorer", Outlines: true, BatchRecords: 16}
 		for _, f := range more {
 			f(&cfg)
 		}
@@ -220,8 +223,8 @@ func TestKeyedRecordsThatCannotBeHandled(t *testing.T) {
 			c.n += 100
 			panic("out of range")
 		}},
-		{name: "output too large", errorType: "too_large", steps: 1, ends: true, step: func(_ *counter, m Message, _ time.Time) error {
-			m.Body.(*sluicev1.Trajectory).FinalText = large
+		{name: "output too large", errorType: "too_large", steps: 1, ends: true, step: func(c *counter, _ Message, _ time.Time) error {
+			c.name = large
 			return nil
 		}},
 	} {
@@ -446,7 +449,7 @@ func (w *world) batcher(instance string, log *alarmLog) *process {
 }
 
 func member(n int) Output {
-	return Output{Topic: "grouped", Body: &sluicev1.GroupMember{Scored: scored(trajectory(n), 0, n)}}
+	return Output{Topic: "grouped", Body: &sluicev1.GroupMember{Scored: scored(trajectory(n), 0, n, "counter")}}
 }
 
 func update(version uint32) Output {
