@@ -46,6 +46,8 @@ type ImageHealth struct {
 	Target int    `json:"target"`
 	// Error says why the image could not be built; calls then start cold.
 	Error string `json:"error,omitempty"`
+	// RetryMS is the time until the build is tried again, if it failed.
+	RetryMS int64 `json:"retry_ms,omitempty"`
 }
 
 // Reserved is the first line of a reservation's stream.

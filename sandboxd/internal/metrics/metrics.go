@@ -21,6 +21,8 @@ type Metrics struct {
 	Made *prometheus.HistogramVec
 	// MakeFailures counts sandboxes that did not start, by image.
 	MakeFailures *prometheus.CounterVec
+	// BuildFailures counts images that could not be built, by image.
+	BuildFailures *prometheus.CounterVec
 	// Ready is the number of waiting sandboxes, by image.
 	Ready *prometheus.GaugeVec
 	// ColdFallbacks counts calls that had to boot because no warm sandbox came.
@@ -52,6 +54,8 @@ func New() *Metrics {
 			Help: "Time to make one sandbox (restore, or boot for image cold).", Buckets: short}, []string{"image"}),
 		MakeFailures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sandboxd_make_failures_total",
 			Help: "Sandboxes that did not start, by image."}, []string{"image"}),
+		BuildFailures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sandboxd_build_failures_total",
+			Help: "Attempts to build an image that failed; its programs start cold until one succeeds."}, []string{"image"}),
 		Ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sandboxd_pool_ready",
 			Help: "Warm sandboxes waiting, by image."}, []string{"image"}),
 		ColdFallbacks: prometheus.NewCounter(prometheus.CounterOpts{Name: "sandboxd_cold_fallbacks_total",
@@ -63,7 +67,7 @@ func New() *Metrics {
 		Tripped: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sandboxd_tripped",
 			Help: "1 while the circuit breaker refuses calls."}),
 	}
-	m.Registry.MustRegister(m.Calls, m.Refused, m.QueueWait, m.Start, m.Run, m.Made, m.MakeFailures, m.Ready,
+	m.Registry.MustRegister(m.Calls, m.Refused, m.QueueWait, m.Start, m.Run, m.Made, m.MakeFailures, m.BuildFailures, m.Ready,
 		m.ColdFallbacks, m.Swept, m.CleanupFailures, m.Tripped,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

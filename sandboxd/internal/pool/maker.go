@@ -8,14 +8,13 @@ import (
 // make is one maker: it makes whatever is needed most, until the pool closes.
 func (p *Pool) make() {
 	for {
-		s, rebuild := p.next()
+		s, build := p.next()
 		if s == nil {
 			return
 		}
-		if rebuild {
-			p.log.Warn("image fails to restore and is built anew", "image", s.image.Name)
+		if build {
+			p.log.Warn("image is built anew", "image", s.image.Name)
 			p.build(p.ctx, s)
-			p.made(s, nil)
 			continue
 		}
 		begin := time.Now()
@@ -29,18 +28,38 @@ func (p *Pool) make() {
 	}
 }
 
-// next waits until something must be made, and claims it. nil: the pool closed.
-func (p *Pool) next() (s *shelf, rebuild bool) {
+// next waits until something must be made, and claims it: a sandbox, or an
+// image. nil: the pool closed.
+func (p *Pool) next() (s *shelf, build bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !p.closed {
-		if s := p.neediest(time.Now()); s != nil {
+		now := time.Now()
+		if s := p.toBuild(now); s != nil {
+			s.building = true
+			return s, true
+		}
+		if s := p.neediest(now); s != nil {
 			s.making++
-			return s, s.failures >= failuresToRebuild && s.making == 1
+			return s, false
 		}
 		p.changed.Wait()
 	}
 	return nil, false
+}
+
+// toBuild returns a shelf whose image is due for another build: it could not be
+// built, or nothing can be restored from it. Restores still under way come first.
+func (p *Pool) toBuild(now time.Time) *shelf {
+	for _, s := range p.shelves {
+		if s.building || s.making > 0 {
+			continue
+		}
+		if s.err != nil && !now.Before(s.buildAt) || s.failures >= failuresToRebuild && !now.Before(s.pauseTo) {
+			return s
+		}
+	}
+	return nil
 }
 
 // neediest returns the shelf with the most unserved waiters, else the one
@@ -50,12 +69,12 @@ func (p *Pool) neediest(now time.Time) *shelf {
 	var bestWaiting int
 	var bestFill float64
 	for _, s := range p.shelves {
-		if !s.built || now.Before(s.pauseTo) {
+		if !s.built || s.building || s.failures >= failuresToRebuild || now.Before(s.pauseTo) {
 			continue
 		}
 		waiting := len(s.waiting) - s.making
 		fill := float64(len(s.ready)+s.making) / float64(max(s.target, 1))
-		if waiting <= 0 && len(s.ready)+s.making >= s.target {
+		if waiting <= 0 && (len(s.ready)+s.making >= s.target || now.Before(s.refillAt)) {
 			continue
 		}
 		if best == nil || waiting > bestWaiting || waiting <= 0 && bestWaiting <= 0 && fill < bestFill {
@@ -65,15 +84,10 @@ func (p *Pool) neediest(now time.Time) *shelf {
 	return best
 }
 
-// made delivers a sandbox to the first waiter or shelves it; nil only gives the
-// claim back.
+// made delivers a sandbox to the first waiter or shelves it.
 func (p *Pool) made(s *shelf, box Sandbox) {
 	p.mu.Lock()
 	s.making--
-	if box == nil {
-		p.mu.Unlock()
-		return
-	}
 	s.failures = 0
 	if len(s.waiting) > 0 {
 		s.waiting[0] <- box // has room for one and gets only one

@@ -55,11 +55,20 @@ type Config struct {
 }
 
 // failuresToRebuild is how many restores in a row may fail before the image is
-// built anew; failurePause is the pause after a failure.
+// built anew; failurePause is the pause after a failure. An image that cannot be
+// built is tried again after buildRetry, then after twice that, up to
+// maxBuildRetry.
 const (
 	failuresToRebuild = 3
 	failurePause      = time.Second
+	buildRetry        = 5 * time.Second
+	maxBuildRetry     = 5 * time.Minute
 )
+
+// refillDelay is how long a shelf waits before it makes up for a sandbox that
+// was taken while nobody waits for one: making the next costs a fraction of a
+// second of CPU, and most programs are over before it has begun.
+const refillDelay = 25 * time.Millisecond
 
 // Pool is safe for concurrent use. Make it with New, then Start.
 type Pool struct {
@@ -83,13 +92,18 @@ type Pool struct {
 type shelf struct {
 	image    image.Image
 	target   int
-	built    bool
-	err      error
 	ready    []Sandbox
 	making   int
 	waiting  []chan Sandbox
-	failures int
-	pauseTo  time.Time
+	failures int       // restores in a row; reset by success and by a build
+	pauseTo  time.Time // no restore before
+	refillAt time.Time // no restore before if nobody waits
+
+	built       bool
+	building    bool
+	err         error // why the last build failed
+	buildErrors int   // in a row
+	buildAt     time.Time
 }
 
 // New returns a pool that makes nothing yet.
@@ -107,8 +121,8 @@ func New(cfg Config, images []image.Image, maker Maker, m *metrics.Metrics, log 
 
 // Build starts the makers and builds every image, smallest first; it returns
 // once the first is built, and the others follow. Until then their callers wait
-// as for any warm sandbox. An image that cannot be built is logged and left out:
-// its programs start cold.
+// as for any warm sandbox. While an image cannot be built, its programs start
+// cold; the makers try again.
 func (p *Pool) Build(ctx context.Context) {
 	p.mu.Lock()
 	p.started = true
@@ -131,17 +145,28 @@ func (p *Pool) Build(ctx context.Context) {
 }
 
 func (p *Pool) build(ctx context.Context, s *shelf) {
+	p.mu.Lock()
+	s.building = true
+	p.mu.Unlock()
 	err := p.maker.Build(ctx, s.image)
 	p.mu.Lock()
-	s.built, s.err, s.failures = err == nil, err, 0
-	if err != nil {
-		s.turnAway()
+	defer p.mu.Unlock()
+	defer p.changed.Broadcast()
+	s.building, s.built, s.err, s.failures = false, err == nil, err, 0
+	if err == nil {
+		s.buildErrors = 0
+		return
 	}
-	p.changed.Broadcast()
-	p.mu.Unlock()
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
-		p.log.Error("image could not be built: its programs start cold", "image", s.image.Name, "err", err)
+	s.turnAway()
+	if ctx.Err() != nil || p.closed {
+		return
 	}
+	pause := min(buildRetry<<min(s.buildErrors, 10), maxBuildRetry)
+	s.buildErrors++
+	s.buildAt = time.Now().Add(pause)
+	time.AfterFunc(pause, p.changed.Broadcast)
+	p.metrics.BuildFailures.WithLabelValues(s.image.Name).Inc()
+	p.log.Error("image could not be built: its programs start cold", "image", s.image.Name, "failures", s.buildErrors, "again_in", pause, "err", err)
 }
 
 // Take returns a sandbox for a program that wants image name.
@@ -162,7 +187,10 @@ func (p *Pool) Take(ctx context.Context, name string, cold bool) (Sandbox, error
 	}
 	if box := s.pop(); box != nil {
 		p.gauge(s)
-		p.changed.Broadcast()
+		if len(s.ready)+s.making == s.target-1 { // it was full until now
+			s.refillAt = time.Now().Add(refillDelay)
+		}
+		time.AfterFunc(refillDelay, p.changed.Broadcast)
 		p.mu.Unlock()
 		return box, nil
 	}
@@ -294,6 +322,7 @@ func (p *Pool) State() []api.ImageHealth {
 		h := api.ImageHealth{Name: s.image.Name, Ready: len(s.ready), Target: s.target}
 		if s.err != nil {
 			h.Error = s.err.Error()
+			h.RetryMS = max(time.Until(s.buildAt).Milliseconds(), 0)
 		}
 		out = append(out, h)
 	}

@@ -253,6 +253,66 @@ func TestAnImageThatCannotBeBuiltMeansCold(t *testing.T) {
 	})
 }
 
+func TestAnImageThatCouldNotBeBuiltIsTriedAgain(t *testing.T) {
+	m := &maker{buildError: errors.New("no checkpoint here")}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 1}}, m, func(t *testing.T, p *Pool) {
+		built := func() int {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return m.built
+		}
+		// Within the first minute: at once, and after 5, 15 and 35 seconds.
+		if built() != 4 {
+			t.Errorf("tried %d times within a minute, want 4", built())
+		}
+		if s := p.State(); s[0].RetryMS != 15_000 {
+			t.Errorf("the next attempt is said to come in %d ms, want 15 s", s[0].RetryMS)
+		}
+		time.Sleep(24 * time.Hour)
+		if perHour := built() / 24; perHour < 11 || perHour > 13 {
+			t.Errorf("tried %d times an hour, want 12: every 5 minutes", perHour)
+		}
+		m.mu.Lock()
+		m.buildError = nil
+		m.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		if b := take(t, p, image.Bare); !b.warm {
+			t.Error("still cold after building works again")
+		}
+		if s := p.State(); s[0].Error != "" || s[0].RetryMS != 0 {
+			t.Errorf("health still complains: %+v", s)
+		}
+	})
+}
+
+func TestARefillLeavesTheCPUToTheProgramFirst(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 2}}, m, func(t *testing.T, p *Pool) {
+		made := func() int {
+			synctest.Wait()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return m.inTheMaking
+		}
+		take(t, p, image.Bare)
+		if n := made(); n != 0 {
+			t.Errorf("%d are in the making the moment that one is taken", n)
+		}
+		time.Sleep(refillDelay)
+		if n := made(); n != 1 {
+			t.Errorf("%d are in the making after the delay, want 1", n)
+		}
+		time.Sleep(time.Minute)
+		take(t, p, image.Bare)
+		take(t, p, image.Bare)
+		go func() { _, _ = p.Take(t.Context(), image.Bare, false) }()
+		if n := made(); n != 1 {
+			t.Errorf("%d are in the making while a caller waits, want 1 at once", n)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 func TestFailingRestoresRebuildTheImage(t *testing.T) {
 	m := &maker{restoreError: errors.New("broken image")}
 	inPool(t, Config{Targets: map[string]int{image.Bare: 1}}, m, func(t *testing.T, p *Pool) {
