@@ -245,15 +245,7 @@ func (a *arith) exp(x ball) (ball, error) {
 	r := w.new().Sub(w.new().Set(x.mid), w.new().Mul(w.new().SetInt64(k), w.ln2Ball().mid))
 	const halvings = 10
 	r.SetMantExp(r, -halvings)
-	sum, term := w.new().SetInt64(1), w.new().SetInt64(1)
-	for i := int64(1); i < 4000; i++ {
-		term.Mul(term, r)
-		term.Quo(term, w.new().SetInt64(i))
-		if term.Sign() == 0 || term.MantExp(nil) < -int(w.prec)-8 {
-			break
-		}
-		sum.Add(sum, term)
-	}
+	sum := w.expSeries(r)
 	for range halvings {
 		sum.Mul(sum, sum)
 	}
@@ -296,11 +288,11 @@ func (a *arith) log(x ball) (ball, error) {
 	if e == 0 && z.Sign() != 0 && z.MantExp(nil) < -50 {
 		// Direct series on m itself keeps the relative precision.
 		z = w.new().Quo(w.new().Sub(m, one), w.new().Add(m, one))
-		s := w.atanhSeries(z)
+		s := w.oddSeries(z, 1)
 		s.SetMantExp(s, 1)
 		return a.logBall(s, x)
 	}
-	s := w.atanhSeries(z)
+	s := w.oddSeries(z, 1)
 	s.SetMantExp(s, 1+roots)
 	s.Add(s, w.new().Mul(w.new().SetInt64(int64(e)), w.ln2Ball().mid))
 	return a.logBall(s, x)
@@ -320,20 +312,4 @@ func (a *arith) logBall(s *big.Float, x ball) (ball, error) {
 		rad = widen(rad, newRad().Mul(x.rad, inv.magnitude()))
 	}
 	return a.check(ball{m, rad})
-}
-
-// atanhSeries sums z + z³/3 + z⁵/5 + … for small z.
-func (a *arith) atanhSeries(z *big.Float) *big.Float {
-	sum, power, square := a.new().Set(z), a.new().Set(z), a.new().Mul(z, z)
-	if z.Sign() == 0 {
-		return sum
-	}
-	for i := int64(3); i < 8000; i += 2 {
-		power.Mul(power, square)
-		if power.Sign() == 0 || power.MantExp(nil) < sum.MantExp(nil)-int(a.prec)-8 {
-			break
-		}
-		sum.Add(sum, a.new().Quo(power, a.new().SetInt64(i)))
-	}
-	return sum
 }

@@ -119,6 +119,35 @@ func (b *budget) exactIntegral(n *node, vars env) (*big.Rat, error) {
 	return value(hi).Sub(value(hi), value(lo)), nil
 }
 
+// longSum adds up a polynomial over a range of any length by Newton's forward
+// differences: the sum over j of Δ^j f(from) C(count, j+1).
+func (b *budget) longSum(n *node, from, to int64, vars env) (*big.Rat, error) {
+	c, err := b.coefficients(n.kids[3], n.kids[2].name, vars)
+	if err != nil {
+		return nil, err
+	}
+	row := make([]*big.Rat, len(c))
+	for i := range row {
+		x := big.NewRat(from+int64(i), 1)
+		y := new(big.Rat)
+		for j := len(c) - 1; j >= 0; j-- {
+			y.Add(y.Mul(y, x), c[j])
+		}
+		row[i] = y
+	}
+	acc, choose := new(big.Rat), big.NewInt(1)
+	count := big.NewInt(to - from + 1)
+	for j := range row {
+		choose.Mul(choose, new(big.Int).Sub(count, big.NewInt(int64(j))))
+		choose.Quo(choose, big.NewInt(int64(j+1)))
+		acc.Add(acc, new(big.Rat).Mul(row[0], new(big.Rat).SetInt(choose)))
+		for i := 0; i+1 < len(row)-j; i++ {
+			row[i] = new(big.Rat).Sub(row[i+1], row[i])
+		}
+	}
+	return acc, b.spend(len(row) * len(row))
+}
+
 // differentiate replaces d/dx of sums, products and powers by the derivative;
 // other derivatives stay as they are.
 func differentiate(n *node) *node {
@@ -132,6 +161,8 @@ func differentiate(n *node) *node {
 		return k
 	})
 }
+
+func isZero(n *node) bool { return n.op == opNum && n.long == "" && n.num.Sign() == 0 }
 
 func derivative(n *node, x string) *node {
 	if !n.any(func(k *node) bool { return k.op == opSym && k.name == x }) {
@@ -168,9 +199,28 @@ func derivative(n *node, x string) *node {
 		if db == nil || de == nil {
 			return nil
 		}
-		return add(mul(e, pow(base, sub(e, integer(1))), db), mul(n, call("ln", base), de))
+		var terms []*node
+		if !isZero(db) {
+			terms = append(terms, mul(e, pow(base, sub(e, integer(1))), db))
+		}
+		if !isZero(de) {
+			if base.op == opE {
+				terms = append(terms, mul(n, de))
+			} else {
+				terms = append(terms, mul(n, call("ln", base), de))
+			}
+		}
+		if len(terms) == 0 {
+			return integer(0)
+		}
+		return add(terms...)
 	case opFunc:
-		if len(n.kids) != 1 {
+		switch {
+		case n.name == "root" && len(n.kids) == 2:
+			return derivative(pow(n.kids[0], pow(n.kids[1], integer(-1))), x)
+		case n.name == "logb" && len(n.kids) == 2:
+			return derivative(div(call("ln", n.kids[1]), call("ln", n.kids[0])), x)
+		case len(n.kids) != 1:
 			return nil
 		}
 		inner, d := n.kids[0], derivative(n.kids[0], x)
@@ -184,7 +234,35 @@ func derivative(n *node, x string) *node {
 			return mul(integer(-1), call("sin", inner), d)
 		case "tan":
 			return mul(pow(call("cos", inner), integer(-2)), d)
+		case "cot":
+			return mul(integer(-1), pow(call("sin", inner), integer(-2)), d)
+		case "sec":
+			return mul(call("sec", inner), call("tan", inner), d)
+		case "csc":
+			return mul(integer(-1), call("csc", inner), call("cot", inner), d)
+		case "sinh":
+			return mul(call("cosh", inner), d)
+		case "cosh":
+			return mul(call("sinh", inner), d)
+		case "tanh":
+			return mul(pow(call("cosh", inner), integer(-2)), d)
+		case "asin", "acos":
+			r := div(d, call("root", sub(integer(1), pow(inner, integer(2))), integer(2)))
+			if n.name == "acos" {
+				return neg(r)
+			}
+			return r
+		case "atan":
+			return div(d, add(integer(1), pow(inner, integer(2))))
+		case "abs":
+			return div(mul(inner, d), n)
 		case "ln":
+			if inner.op == opFunc && inner.name == "abs" { // ln|x|
+				if d = derivative(inner.kids[0], x); d == nil {
+					return nil
+				}
+				return div(d, inner.kids[0])
+			}
 			return div(d, inner)
 		}
 	}

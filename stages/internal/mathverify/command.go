@@ -147,12 +147,15 @@ func (p *parser) fraction() (*node, error) {
 		p.pos += 8
 		return n, nil
 	}
-	if name := p.derivative(); name != "" {
+	if name, times := p.derivative(); name != "" {
 		body, err := p.term()
 		if err != nil {
 			return nil, err
 		}
-		return seal(&node{op: opBig, name: "diff", kids: []*node{sym(name), body}}), nil
+		for range times {
+			body = seal(&node{op: opBig, name: "diff", kids: []*node{sym(name), body}})
+		}
+		return body, nil
 	}
 	a, err := p.argument()
 	if err != nil {
@@ -168,19 +171,40 @@ func (p *parser) fraction() (*node, error) {
 	return div(a, b), nil
 }
 
-// derivative takes "{d}{dx}" and returns "x".
-func (p *parser) derivative() string {
-	want := func(i int, name string) bool {
-		t := p.peekAt(i)
-		return t.kind == tLetter && (t.text == name || t.text == "partial")
+// derivative takes "{d}{dx}" or "{d^2}{dx^2}" and returns "x" and how often.
+func (p *parser) derivative() (string, int) {
+	save, times := p.pos, 1
+	want := func(ok bool) bool {
+		p.pos++
+		return ok
 	}
-	if p.peek().op("{") && want(1, "d") && p.peekAt(2).op("}") && p.peekAt(3).op("{") && want(4, "d") &&
-		p.peekAt(5).kind == tLetter && p.peekAt(6).op("}") {
-		name := p.peekAt(5).text
-		p.pos += 7
-		return name
+	d := func() bool {
+		t := p.peek()
+		return want(t.kind == tLetter && (t.text == "d" || t.text == "partial"))
 	}
-	return ""
+	order := func(first bool) bool {
+		if !p.accept(tOp, "^") {
+			return first || times == 1
+		}
+		t := p.peek()
+		if t.op("{") && p.peekAt(2).op("}") {
+			t = p.peekAt(1)
+			p.pos += 2
+		}
+		n := len(t.text)
+		ok := t.kind == tNum && n == 1 && t.text >= "1" && t.text <= "4" && (first || int(t.text[0]-'0') == times)
+		if ok {
+			times = int(t.text[0] - '0')
+		}
+		return want(ok)
+	}
+	if want(p.peek().op("{")) && d() && order(true) && want(p.peek().op("}")) && want(p.peek().op("{")) && d() {
+		if name := p.peek(); want(name.kind == tLetter) && order(false) && want(p.peek().op("}")) {
+			return name.text, times
+		}
+	}
+	p.pos = save
+	return "", 0
 }
 
 func (p *parser) root() (*node, error) {
@@ -325,31 +349,53 @@ func (p *parser) integral(lo, hi *node) (*node, error) {
 	return seal(&node{op: opBig, name: "int", kids: []*node{orEmpty(lo), orEmpty(hi), sym(name), body}}), nil
 }
 
+// limit reads a limit and where it goes. One that cannot be read is kept as
+// text: it is then compared, but not estimated.
 func (p *parser) limit() (*node, error) {
-	var to *node
+	var to []token
+	text := ""
 	if p.peek().op("_") {
 		p.pos++
-		n, err := p.limitBound()
+		start := p.pos
+		t, _, err := p.subscript()
 		if err != nil {
 			return nil, err
 		}
-		to = n
+		text, to = t, p.toks[start:p.pos]
 	}
 	body, err := p.term()
 	if err != nil {
 		return nil, err
 	}
-	return seal(&node{op: opBig, name: "lim", kids: []*node{orEmpty(to), body}}), nil
-}
-
-// limitBound reads "{x \to 3^{+}}" as text: limits are compared, not computed.
-func (p *parser) limitBound() (*node, error) {
-	text, _, err := p.subscript()
-	if err != nil {
-		return nil, err
+	if n := target(to, body); n != nil {
+		return n, nil
 	}
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "^(+)", "^+"), "^+", "")
-	return words(text), nil
+	return seal(&node{op: opBig, name: "lim", kids: []*node{words(text), body}}), nil
+}
+
+// target reads "{x \to 3^{+}}".
+func target(to []token, body *node) *node {
+	if len(to) < 5 || !to[0].op("{") || to[1].kind != tLetter || !to[2].is(tRel, "to") {
+		return nil
+	}
+	value, name := to[3:len(to)-1], "lim"
+	for _, side := range []string{"+", "-"} {
+		n := len(value)
+		switch {
+		case n > 2 && value[n-1].op(side) && value[n-2].op("^"):
+			value, name = value[:n-2], "lim"+side
+		case n > 4 && value[n-1].op("}") && value[n-2].op(side) && value[n-3].op("{") && value[n-4].op("^"):
+			value, name = value[:n-4], "lim"+side
+		case n > 1 && value[n-1].op(side):
+			value, name = value[:n-1], "lim"+side
+		}
+	}
+	n, _, err := parse(value, reading{})
+	if err != nil || !n.isExpr() {
+		return nil
+	}
+	return seal(&node{op: opBig, name: name, kids: []*node{sym(to[1].text), n, body}})
 }
 
 func (p *parser) rounded(kind string) (*node, error) {

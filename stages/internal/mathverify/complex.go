@@ -191,8 +191,9 @@ func (a *arith) intPower(x cball, k int64) (cball, error) {
 // the real numbers makes the whole undefined.
 type numeric struct {
 	*arith
-	complex bool
-	vars    env
+	complex  bool
+	estimate bool // integrals, infinite sums and limits are estimated
+	vars     env
 }
 
 func (v *numeric) eval(n *node) (cball, error) {

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"sort"
 	"strconv"
+	"strings"
 )
 
 // result is the outcome of comparing two nodes.
@@ -64,10 +65,46 @@ func (c *comparer) expr(g, p *node) result {
 	if r, ok := c.peel(g, p); ok {
 		return r
 	}
-	if r, ok := c.quadrature(g, p); ok {
+	if r, ok := c.big(g, p); ok {
 		return r
 	}
 	return c.numbers(g, p)
+}
+
+// big compares where sums, products, integrals and limits occur.
+func (c *comparer) big(g, p *node) (result, bool) {
+	if !hasOp(g, opBig) && !hasOp(p, opBig) {
+		return result{}, false
+	}
+	a, b := renamed(g), renamed(p)
+	if a.same(b) {
+		return equal(MethodStructure, "the same expression"), true
+	}
+	if x, y := c.close(a), c.close(b); (!x.same(a) || !y.same(b)) && c.nesting < maxNesting {
+		c.nesting++
+		defer func() { c.nesting-- }()
+		return c.expr(x, y), true
+	}
+	if r, ok := c.antiderivative(a, b); ok {
+		return r, true
+	}
+	if r, ok := c.estimated(a, b); ok {
+		return r, true
+	}
+	if r := c.numbers(a, b); r.out != Different {
+		return r, true
+	} else if estimable(a) || estimable(b) {
+		return undecided(MethodInterval, "an integral, a series or a limit that is only estimated"), true
+	} else {
+		return r, true
+	}
+}
+
+// estimable says whether n holds an integral, infinite sum or limit.
+func estimable(n *node) bool {
+	return n.any(func(k *node) bool {
+		return k.op == opBig && (k.name == "int" || strings.HasPrefix(k.name, "lim") || hasOp(k, opInf))
+	})
 }
 
 func inexact(n *node) bool {
@@ -128,6 +165,9 @@ func (c *comparer) infinite(g, p *node) (result, bool) {
 	case (a != 0) != (b != 0) && (hasOp(g, opInf) && hasOp(p, opInf)):
 		return undecided(MethodStructure, "arithmetic with infinity"), true
 	}
+	if hasOp(g, opBig) || hasOp(p, opBig) {
+		return undecided(MethodStructure, "one side is infinite"), true
+	}
 	return different(MethodStructure, "one side is infinite"), true
 }
 
@@ -135,7 +175,7 @@ func hasOp(n *node, o op) bool { return n.any(func(k *node) bool { return k.op =
 
 // identity compares in two fields.
 func (c *comparer) identity(g, p *node) (result, bool) {
-	if hasOp(g, opInf) || hasOp(p, opInf) {
+	if hasOp(g, opInf) && !hasOp(g, opBig) || hasOp(p, opInf) && !hasOp(p, opBig) {
 		return result{}, false
 	}
 	seed := mix(g.hash[0] ^ p.hash[0]) // symmetric in the two

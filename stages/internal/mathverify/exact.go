@@ -418,12 +418,18 @@ func (b *budget) exactBig(n *node, vars env) (*big.Rat, error) {
 		return nil, errNotRational
 	}
 	from, to := lo.Num().Int64(), hi.Num().Int64()
+	if to-from > maxIndices && n.name == "sum" {
+		return b.longSum(n, from, to, vars)
+	}
 	if to-from > maxIndices || to-from < -maxIndices {
 		return nil, errNotRational
 	}
 	inner := env{}
 	for k, v := range vars {
 		inner[k] = v
+	}
+	if n.name == "prod" && from == 1 && n.kids[3].same(n.kids[2]) {
+		return b.exact(call("fact", n.kids[1]), vars)
 	}
 	acc := big.NewRat(0, 1)
 	if n.name == "prod" {

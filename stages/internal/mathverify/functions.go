@@ -316,6 +316,9 @@ func (v *numeric) series(n *node) (cball, error) {
 	if r, err := v.exact(n, v.vars); err == nil {
 		return v.realBall(v.rat(r)), nil
 	}
+	if v.estimate && (n.name != "sum" && n.name != "prod" || len(n.kids) == 4 && n.kids[1].op == opInf) {
+		return v.estimateBig(n)
+	}
 	if n.name != "sum" && n.name != "prod" || n.kids[2].op != opSym || n.kids[2].name == "" {
 		return cball{}, errUnknown
 	}

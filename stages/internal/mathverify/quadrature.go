@@ -1,73 +1,169 @@
 package mathverify
 
-import (
-	"math"
-	"math/big"
-)
+import "math/big"
 
-// quadrature compares a definite integral with a decimal. The integral is
-// summed by the tanh-sinh rule at two step widths; only if both agree far below
-// the tolerance is the decimal taken for it. A difference is not proved so, and
-// is left undecided.
-func (c *comparer) quadrature(g, p *node) (result, bool) {
-	n, decimal := g, p
-	if n.op != opBig {
-		n, decimal = p, g
+// estimateIntegral sums by double exponential rules: tanh-sinh between finite
+// bounds, exp-sinh on a half line and sinh-sinh on the whole line. The nodes
+// never touch the ends, where the integrand may be undefined.
+func (v *numeric) estimateIntegral(n *node) (cball, error) {
+	lo, hi := n.kids[0], n.kids[1]
+	if lo.op == opEmpty || hi.op == opEmpty {
+		return cball{}, errUnknown
 	}
-	if n.op != opBig || n.name != "int" || !isLiteral(decimal) || len(symbolsOf(n.kids[0], n.kids[1])) > 0 {
-		return result{}, false
+	q := &quadrature{numeric: v, f: v.sampler(n, estimatePrecision)}
+	var err error
+	bound := func(k *node) *big.Float {
+		x, e := v.eval(k)
+		if e != nil || !x.real {
+			err = errUnknown
+			return nil
+		}
+		return x.re.mid
 	}
-	lo, okLo := c.float(n.kids[0], nil)
-	hi, okHi := c.float(n.kids[1], nil)
-	if !okLo || !okHi || math.Abs(lo) > 1e6 || math.Abs(hi) > 1e6 {
-		return result{}, false
+	switch {
+	case lo.same(minusInf) && hi.same(plusInf):
+		q.node = q.wholeLine
+	case hi.same(plusInf):
+		q.lo, q.node = bound(lo), q.halfLine
+	case lo.same(minusInf):
+		q.lo, q.node, q.down = bound(hi), q.halfLine, true
+	default:
+		q.lo, q.hi, q.node = bound(lo), bound(hi), q.segment
 	}
-	name := n.kids[2].name
-	f := func(x float64) (float64, bool) { return c.float(n.kids[3], env{name: new(big.Rat).SetFloat64(x)}) }
-	coarse, ok := tanhSinh(f, lo, hi, 1.0/8)
-	if !ok {
-		return result{}, false
+	if err != nil {
+		return cball{}, err
 	}
-	fine, ok := tanhSinh(f, lo, hi, 1.0/16)
-	if !ok || math.Abs(fine-coarse) > 1e-11*(1+math.Abs(fine)) {
-		return result{}, false
-	}
-	value := new(big.Rat).SetFloat64(fine)
-	if d := new(big.Rat).Sub(value, decimal.num); c.within(d, value, decimal.num) {
-		return equal(MethodTolerance, "the integral, by quadrature, within the tolerance for decimals"), true
-	}
-	return result{}, false
+	return q.sum()
 }
 
-// float evaluates an expression to double precision.
-func (c *comparer) float(n *node, vars env) (float64, bool) {
-	v := &numeric{arith: &arith{budget: &c.budget, prec: 64}, vars: vars}
-	x, err := v.eval(n)
-	if err != nil || !x.real {
-		return 0, false
-	}
-	f, _ := x.re.mid.Float64()
-	return f, !math.IsInf(f, 0)
+type quadrature struct {
+	*numeric
+	f      func(*big.Float) (*big.Float, error)
+	lo, hi *big.Float
+	down   bool // the half line runs down from lo
+	// node is x and its weight for u = π/2 sinh t, of which du/dt and e^u are
+	// given; left says that t is negative.
+	node func(left bool, du, eu *big.Float) (x, weight *big.Float)
 }
 
-// tanhSinh integrates f from lo to hi with the double exponential rule. The
-// nodes never touch the ends, where f may be undefined.
-func tanhSinh(f func(float64) (float64, bool), lo, hi, step float64) (float64, bool) {
-	middle, half := (lo+hi)/2, (hi-lo)/2
-	var sum float64
-	for k := -int(3 / step); k <= int(3/step); k++ {
-		t := float64(k) * step
-		u := math.Pi / 2 * math.Sinh(t)
-		x := middle + half*math.Tanh(u)
-		if x <= min(lo, hi) || x >= max(lo, hi) {
+// wide has room for nodes that lie very close to an end.
+func wideFloat() *big.Float { return new(big.Float).SetPrec(estimatePrecision + 256) }
+
+// sum halves the step until two sums agree.
+func (q *quadrature) sum() (cball, error) {
+	total, previous := wideFloat(), (*big.Float)(nil)
+	for level := 0; level <= 6; level++ {
+		step := new(big.Float).SetMantExp(big.NewFloat(1), -level)
+		if err := q.level(total, step, level); err != nil {
+			return cball{}, err
+		}
+		value := wideFloat().Mul(total, step)
+		if previous != nil && level > 2 {
+			if g, err := q.guess(previous, value); err == nil {
+				return g, nil
+			}
+		}
+		previous = value
+	}
+	return cball{}, errConverge
+}
+
+// level adds the new nodes of a level, on both sides of t = 0 outwards until
+// the terms vanish.
+func (q *quadrature) level(total, step *big.Float, level int) error {
+	small := [2]int{}
+	for k := int64(0); small[0] < 3 || small[1] < 3; k++ {
+		if level > 0 && k%2 == 0 {
 			continue
 		}
-		y, ok := f(x)
-		if !ok {
-			return 0, false
+		t := wideFloat().Mul(step, new(big.Float).SetInt64(k))
+		if a, _ := t.Float64(); a > 7 {
+			return nil
 		}
-		ch := math.Cosh(u)
-		sum += y * math.Pi / 2 * math.Cosh(t) / (ch * ch)
+		if err := q.spend(8); err != nil {
+			return err
+		}
+		du, eu, err := q.sinh2(t)
+		if err != nil {
+			return err
+		}
+		for side := range 2 {
+			if small[side] >= 3 || k == 0 && side == 1 {
+				continue
+			}
+			if side == 1 {
+				eu = wideFloat().Quo(wideFloat().SetInt64(1), eu)
+			}
+			x, w := q.node(side == 1, du, eu)
+			y, err := q.f(x)
+			switch {
+			case err == nil:
+			case small[side] > 0, w.Sign() == 0, w.MantExp(nil) < 20-estimatePrecision:
+				small[side] = 3
+				continue
+			default:
+				return err
+			}
+			term := wideFloat().Mul(y, w)
+			if term.Sign() == 0 || total.Sign() != 0 && term.MantExp(nil) < total.MantExp(nil)-estimatePrecision/2-24 {
+				small[side]++
+				continue
+			}
+			small[side] = 0
+			total.Add(total, term)
+		}
 	}
-	return sum * step * half, true
+	return nil
+}
+
+// sinh2 returns u = π/2 sinh t, du/dt and e^u.
+func (q *quadrature) sinh2(t *big.Float) (du, eu *big.Float, err error) {
+	e, err := q.exp(ball{t, newRad()})
+	if err != nil {
+		return nil, nil, err
+	}
+	inv := wideFloat().Quo(wideFloat().SetInt64(1), e.mid)
+	quarter := wideFloat().SetMantExp(q.piBall().mid, -2)
+	u := wideFloat().Sub(e.mid, inv)
+	u.Mul(u, quarter)
+	du = wideFloat().Add(e.mid, inv)
+	du.Mul(du, quarter)
+	x, err := q.exp(ball{u, newRad()})
+	return du, x.mid, err
+}
+
+// segment: x runs from lo to hi as 1/(1+e^(-2u)) of the way.
+func (q *quadrature) segment(left bool, du, eu *big.Float) (x, w *big.Float) {
+	one := wideFloat().SetInt64(1)
+	square := wideFloat().Mul(eu, eu)
+	if left {
+		square.Quo(one, square)
+	}
+	near := wideFloat().Quo(one, wideFloat().Add(square, one)) // of the way from the nearer end
+	length := wideFloat().Sub(q.hi, q.lo)
+	w = wideFloat().Mul(near, wideFloat().Sub(one, near))
+	w.Mul(w, du).Mul(w, length)
+	w.SetMantExp(w, 1)
+	near.Mul(near, length)
+	if left {
+		return near.Add(q.lo, near), w
+	}
+	return near.Sub(q.hi, near), w
+}
+
+// halfLine: x = lo ± e^u.
+func (q *quadrature) halfLine(_ bool, du, eu *big.Float) (x, w *big.Float) {
+	w = wideFloat().Mul(eu, du)
+	if q.down {
+		return wideFloat().Sub(q.lo, eu), w
+	}
+	return wideFloat().Add(q.lo, eu), w
+}
+
+// wholeLine: x = sinh u.
+func (q *quadrature) wholeLine(_ bool, du, eu *big.Float) (x, w *big.Float) {
+	inv := wideFloat().Quo(wideFloat().SetInt64(1), eu)
+	x, w = wideFloat().Sub(eu, inv), wideFloat().Add(eu, inv)
+	w.Mul(w, du)
+	return x.SetMantExp(x, -1), w.SetMantExp(w, -1)
 }

@@ -31,7 +31,7 @@ func (a *arith) sincos(x ball) (sin, cos ball, err error) {
 		k.Sub(k, big.NewInt(1))
 	}
 	r := w.new().Sub(w.new().Set(x.mid), w.new().Mul(half, w.new().SetInt(k)))
-	s, c := w.taylor(r)
+	s, c := w.sincosSeries(r)
 	switch new(big.Int).And(k, big.NewInt(3)).Int64() {
 	case 1:
 		s, c = c, s.Neg(s)
@@ -48,29 +48,6 @@ func (a *arith) sincos(x ball) (sin, cos ball, err error) {
 	}
 	sm, cm := a.new().Set(s), a.new().Set(c)
 	return ball{sm, rad(sm)}, ball{cm, rad(cm)}, nil
-}
-
-// taylor sums the series of sine and cosine for |r| ≤ 0.8.
-func (a *arith) taylor(r *big.Float) (s, c *big.Float) {
-	s, c = a.new(), a.new().SetInt64(1)
-	term := a.new().SetInt64(1)
-	for i := int64(1); i < 4000; i++ {
-		term.Mul(term, r)
-		term.Quo(term, a.new().SetInt64(i))
-		if term.Sign() == 0 || term.MantExp(nil) < -int(a.prec)-8 {
-			break
-		}
-		into := s
-		if i%2 == 0 {
-			into = c
-		}
-		if i%4 >= 2 {
-			into.Sub(into, term)
-		} else {
-			into.Add(into, term)
-		}
-	}
-	return s, c
 }
 
 // atan returns the arc tangent.
@@ -113,15 +90,7 @@ func (a *arith) atan(x ball) (ball, error) {
 		}
 		t = w.new().Quo(t, root.Add(root, one))
 	}
-	sum, power, square := w.new().Set(t), w.new().Set(t), w.new().Mul(t, t)
-	for i := int64(3); i < 8000; i += 2 {
-		power.Mul(power, square)
-		power.Neg(power)
-		if power.Sign() == 0 || power.MantExp(nil) < sum.MantExp(nil)-int(w.prec)-8 {
-			break
-		}
-		sum.Add(sum, w.new().Quo(power, w.new().SetInt64(i)))
-	}
+	sum := w.oddSeries(t, -1)
 	sum.SetMantExp(sum, halvings)
 	m := a.new().Set(sum)
 	rad := a.grow(m, 4)
