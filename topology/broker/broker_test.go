@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sluice-rl/sluice/topology/daemon"
 	"github.com/sluice-rl/sluice/topology/readyfile"
 )
 
@@ -200,8 +201,8 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %v saying %q", err, c.want, c.says)
 			}
-			if got := status(err); got != exitUnusable {
-				t.Errorf("exit status %d, want %d: a restart does not help", got, exitUnusable)
+			if got := daemon.Status(err, unusable...); got != daemon.ExitUnusable {
+				t.Errorf("exit status %d, want %d: a restart does not help", got, daemon.ExitUnusable)
 			}
 		})
 	}
@@ -219,8 +220,8 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"--data-dir", "d", "--log-level", "loud"}, `--log-level is "loud"`},
 	} {
 		var out, err bytes.Buffer
-		if got := Main(c.args, &out, &err); got != exitUsage || !strings.Contains(err.String(), c.says) {
-			t.Errorf("%q: status %d, said %q; want %d and %q", c.args, got, err.String(), exitUsage, c.says)
+		if got := Main(c.args, &out, &err); got != daemon.ExitUsage || !strings.Contains(err.String(), c.says) {
+			t.Errorf("%q: status %d, said %q; want %d and %q", c.args, got, err.String(), daemon.ExitUsage, c.says)
 		}
 	}
 }

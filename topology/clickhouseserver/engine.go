@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-rl/sluice/topology/daemon"
 )
 
 // Engine is a loaded ClickHouse engine.
@@ -65,7 +67,7 @@ func engineMain(open Opener, log *slog.Logger) int {
 	if err != nil {
 		log.Error("engine ended", "error", err)
 	}
-	return status(err)
+	return daemon.Status(err, unusable...)
 }
 
 func runEngine(open Opener, log *slog.Logger) error {
@@ -107,7 +109,7 @@ func runEngine(open Opener, log *slog.Logger) error {
 		go func() {
 			time.Sleep(stopDeadline)
 			log.Error("no clean stop in time", "seconds", stopDeadline.Seconds())
-			os.Exit(exitHardStop)
+			os.Exit(daemon.ExitHardStop)
 		}()
 		for stopQueries(order) != nil {
 			time.Sleep(100 * time.Millisecond)

@@ -7,23 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/topology/readyfile"
-)
-
-// Exit statuses, as of every binary here.
-const (
-	exitClean    = 0
-	exitFailed   = 1
-	exitUsage    = 2
-	exitUnusable = 3
-	exitHardStop = 4
+	"github.com/sluice-rl/sluice/topology/daemon"
 )
 
 const about = `sluice-clickhouse is ClickHouse for one machine: the engine of libchdb.so, served on
@@ -40,69 +29,47 @@ is of a newer version, foreign or in use, or the library is unusable, 4 stopped 
 Flags:
 `
 
-type options struct {
-	Config
-	readyFile string
-	logLevel  string
-	stdin     bool
-	help      bool
-}
-
-// errHardStop: the engine had to be killed, or a second signal came before it stopped.
-var errHardStop = errors.New("stopped hard")
-
 // Main runs sluice-clickhouse with the arguments after the program's name and returns
 // the exit status.
 func Main(args []string, stdout, stderr io.Writer, open Opener) int {
 	if len(args) == 1 && args[0] == engineCommand {
 		return engineMain(open, slog.New(slog.NewTextHandler(stderr, nil)))
 	}
-	opts, flags, err := parse(args)
-	if err != nil {
-		fmt.Fprintf(stderr, "sluice-clickhouse: %v\nsluice-clickhouse --help lists the flags\n", err)
-		return exitUsage
-	}
-	if opts.help {
-		fmt.Fprint(stdout, about, flags.FlagUsages())
-		return exitClean
-	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(opts.logLevel)); err != nil {
-		fmt.Fprintf(stderr, "sluice-clickhouse: --log-level is %q, want debug, info, warn or error\n", opts.logLevel)
-		return exitUsage
-	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-	if err := serve(opts, log); err != nil {
-		log.Error("stopped", "error", err)
-		return status(err)
-	}
-	return exitClean
+	var cfg Config
+	var stdin bool
+	return daemon.Main(daemon.Program{
+		Name: "sluice-clickhouse", About: about,
+		ReadyFile: `{"pid":..,"http":..,"tcp":..,"writer_password_file":..,"reader_password_file":..}`,
+		Flags: func(f *pflag.FlagSet) {
+			cfg.flags(f)
+			f.BoolVar(&stdin, "stop-with-stdin", false, "also stop when standard input closes")
+		},
+		Validate: func() error { return cfg.Validate() },
+		Unusable: unusable,
+		Serve: func(ctx context.Context, log *slog.Logger, ready func(map[string]string) error) (func() error, error) {
+			if stdin {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(ctx)
+				go func() {
+					_, _ = io.Copy(io.Discard, os.Stdin)
+					cancel()
+				}()
+			}
+			return serve(ctx, cfg, log, ready)
+		},
+	}, args, stdout, stderr)
 }
 
-func parse(args []string) (options, *pflag.FlagSet, error) {
-	var o options
-	f := pflag.NewFlagSet("sluice-clickhouse", pflag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.StringVar(&o.DataDir, "data-dir", "", "directory that keeps the data (made if missing)")
-	f.StringVar(&o.Library, "lib", defaultLibrary(), "path of libchdb.so")
-	f.IntVar(&o.HTTPPort, "http-port", 8123, "port of the HTTP protocol on 127.0.0.1; 0 takes a free one")
-	f.IntVar(&o.TCPPort, "tcp-port", 9000, "port of the native protocol on 127.0.0.1; 0 takes a free one")
-	f.StringVar(&o.User, "user", "nobody", "user to run the engine as, where started as root")
-	f.DurationVar(&o.StartTimeout, "start-timeout", time.Minute, "longest time from start to the first answer")
-	f.StringVar(&o.readyFile, "ready-file", "", `file that says {"pid":..,"http":..,"tcp":..,"writer_password_file":..,"reader_password_file":..} while it serves`)
-	f.BoolVar(&o.stdin, "stop-with-stdin", false, "also stop when standard input closes")
-	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
-	f.BoolVarP(&o.help, "help", "h", false, "print this and exit")
-	if err := f.Parse(args); err != nil {
-		return o, f, err
-	}
-	if o.help {
-		return o, f, nil
-	}
-	if f.NArg() > 0 {
-		return o, f, fmt.Errorf("argument %q: only flags are taken", f.Arg(0))
-	}
-	return o, f, o.Validate()
+// unusable are the errors of Start that a restart does not mend.
+var unusable = []error{ErrNewerData, ErrForeignData, ErrInUse, ErrUnusable}
+
+func (c *Config) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.DataDir, "data-dir", "", "directory that keeps the data (made if missing)")
+	f.StringVar(&c.Library, "lib", defaultLibrary(), "path of libchdb.so")
+	f.IntVar(&c.HTTPPort, "http-port", 8123, "port of the HTTP protocol on 127.0.0.1; 0 takes a free one")
+	f.IntVar(&c.TCPPort, "tcp-port", 9000, "port of the native protocol on 127.0.0.1; 0 takes a free one")
+	f.StringVar(&c.User, "user", "nobody", "user to run the engine as, where started as root")
+	f.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "longest time from start to the first answer")
 }
 
 // defaultLibrary is where `make tools` puts the library, seen from bin/.
@@ -114,59 +81,31 @@ func defaultLibrary() string {
 	return filepath.Join(filepath.Dir(self), "..", ".tools", "lib", "libchdb.so")
 }
 
-func serve(opts options, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if opts.stdin {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin)
-			cancel()
-		}()
-	}
-	s, err := Start(ctx, opts.Config, log)
+func serve(ctx context.Context, cfg Config, log *slog.Logger, ready func(map[string]string) error) (stop func() error, err error) {
+	s, err := Start(ctx, cfg, log)
 	if err != nil {
 		if ctx.Err() != nil {
 			log.Info("stopped before it served")
-			return nil
+			return nil, nil
 		}
-		return err
+		return nil, err
 	}
-	if opts.readyFile != "" {
-		remove, err := readyfile.Write(opts.readyFile, map[string]string{
-			"http": s.HTTP(), "tcp": s.TCP(),
-			"writer_user": WriterUser, "writer_password_file": s.WriterPasswordFile(),
-			"reader_user": ReaderUser, "reader_password_file": s.ReaderPasswordFile(),
-		})
-		if err != nil {
-			return errors.Join(err, s.Stop())
-		}
-		defer remove()
+	err = ready(map[string]string{
+		"http": s.HTTP(), "tcp": s.TCP(),
+		"writer_user": WriterUser, "writer_password_file": s.WriterPasswordFile(),
+		"reader_user": ReaderUser, "reader_password_file": s.ReaderPasswordFile(),
+	})
+	if err != nil {
+		return s.Stop, err
 	}
 	s, err = keepServing(ctx, s, log)
-	if err != nil {
-		return err
-	}
 	if s == nil {
-		log.Info("stopped while the engine was being started again")
-		return nil
-	}
-	// From here a second signal ends both processes at once; what was acknowledged is
-	// on disk already.
-	hard := make(chan os.Signal, 1)
-	signal.Notify(hard, os.Interrupt, syscall.SIGTERM)
-	done := make(chan error, 1)
-	go func() { done <- s.Stop() }()
-	select {
-	case err := <-done:
 		if err == nil {
-			log.Info("stopped")
+			log.Info("stopped while the engine was being started again")
 		}
-		return err
-	case <-hard:
-		return fmt.Errorf("%w by a second signal", errHardStop)
+		return nil, err
 	}
+	return s.Stop, err
 }
 
 // An engine that dies more often than this is not started again.
@@ -205,16 +144,4 @@ func keepServing(ctx context.Context, s *Server, log *slog.Logger) (*Server, err
 			died = err
 		}
 	}
-}
-
-func status(err error) int {
-	switch {
-	case err == nil:
-		return exitClean
-	case errors.Is(err, errHardStop):
-		return exitHardStop
-	case errors.Is(err, ErrNewerData), errors.Is(err, ErrForeignData), errors.Is(err, ErrInUse), errors.Is(err, ErrUnusable):
-		return exitUnusable
-	}
-	return exitFailed
 }

@@ -21,6 +21,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluice-rl/sluice/topology/daemon"
 )
 
 var (
@@ -272,8 +274,8 @@ func (s *Server) ended(err error, words *lastWords) {
 	}
 	select {
 	case <-s.stopping:
-		if code := s.cmd.ProcessState.ExitCode(); code != exitClean {
-			s.err = fmt.Errorf("%w: no clean stop: %v", errHardStop, s.cmd.ProcessState)
+		if code := s.cmd.ProcessState.ExitCode(); code != daemon.ExitClean {
+			s.err = fmt.Errorf("%w: no clean stop: %v", daemon.ErrHardStop, s.cmd.ProcessState)
 		}
 		return
 	default:
@@ -282,9 +284,9 @@ func (s *Server) ended(err error, words *lastWords) {
 	switch {
 	case strings.Contains(said, "Address already in use"):
 		s.err = fmt.Errorf("%w: %s", ErrPortInUse, said)
-	case s.cmd.ProcessState.ExitCode() == exitUnusable && strings.Contains(said, ErrNewerData.Error()):
+	case s.cmd.ProcessState.ExitCode() == daemon.ExitUnusable && strings.Contains(said, ErrNewerData.Error()):
 		s.err = fmt.Errorf("%w: %s", ErrNewerData, said)
-	case s.cmd.ProcessState.ExitCode() == exitUnusable:
+	case s.cmd.ProcessState.ExitCode() == daemon.ExitUnusable:
 		s.err = fmt.Errorf("%w: %s", ErrUnusable, said)
 	default:
 		s.err = fmt.Errorf("%w: %v: %s", ErrEngineDied, err, said)
