@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"sync"
 )
 
 // ball is a real number known to lie within rad of mid.
@@ -59,23 +60,33 @@ func (a *arith) rat(r *big.Rat) ball {
 
 func (a *arith) small(i int64) ball { return ball{a.new().SetInt64(i), newRad()} }
 
-func (a *arith) constant(hex string) *ball {
+// piFull and ln2Full read the constants once.
+var (
+	piFull  = sync.OnceValue(func() *big.Float { return readConstant(piHex) })
+	ln2Full = sync.OnceValue(func() *big.Float { return readConstant(ln2Hex) })
+)
+
+func readConstant(hex string) *big.Float {
 	i, _ := new(big.Int).SetString(hex, 16)
-	m := a.new().SetInt(i)
-	m.SetMantExp(m, -constantBits)
+	f := new(big.Float).SetPrec(constantBits + 8).SetInt(i)
+	return f.SetMantExp(f, -constantBits)
+}
+
+func (a *arith) constant(full *big.Float) *ball {
+	m := a.new().Set(full)
 	return &ball{m, a.ulp(m)}
 }
 
 func (a *arith) piBall() ball {
 	if a.pi == nil {
-		a.pi = a.constant(piHex)
+		a.pi = a.constant(piFull())
 	}
 	return *a.pi
 }
 
 func (a *arith) ln2Ball() ball {
 	if a.ln2 == nil {
-		a.ln2 = a.constant(ln2Hex)
+		a.ln2 = a.constant(ln2Full())
 	}
 	return *a.ln2
 }
@@ -243,7 +254,7 @@ func (a *arith) exp(x ball) (ball, error) {
 	w := a.wider(64)
 	k := int64(math.Round(f / math.Ln2))
 	r := w.new().Sub(w.new().Set(x.mid), w.new().Mul(w.new().SetInt64(k), w.ln2Ball().mid))
-	const halvings = 10
+	const halvings = 8
 	r.SetMantExp(r, -halvings)
 	sum := w.expSeries(r)
 	for range halvings {
@@ -278,7 +289,7 @@ func (a *arith) log(x ball) (ball, error) {
 		e--
 	}
 	// The logarithm of a number close to 1 loses bits: look how close it is.
-	const roots = 8
+	const roots = 4
 	t := m
 	for range roots {
 		t = w.new().Sqrt(t)

@@ -179,7 +179,7 @@ func (c *comparer) identity(g, p *node) (result, bool) {
 		return result{}, false
 	}
 	seed := mix(g.hash[0] ^ p.hash[0]) // symmetric in the two
-	same, proof := true, true
+	same, proof, rationalFunction := true, true, true
 	cofactor := uint64(0)
 	for _, prime := range primes {
 		f := &field{budget: &c.budget, modulus: modulus{prime}, seed: seed, cofactor: &cofactor}
@@ -193,6 +193,7 @@ func (c *comparer) identity(g, p *node) (result, bool) {
 		}
 		same = same && x == y
 		proof = proof && !f.met && !(f.pi && f.e)
+		rationalFunction = rationalFunction && !f.met && !f.beyond
 		if !same && !proof {
 			return result{}, false
 		}
@@ -200,11 +201,12 @@ func (c *comparer) identity(g, p *node) (result, bool) {
 			return different(MethodIdentity, "different in a prime field"), true
 		}
 	}
-	if c.contradicted(g, p) {
+	// Numbers large enough could be made to vanish in both fields.
+	apart, tried := c.contradicted(g, p)
+	if apart {
 		return different(MethodRational, "different at a point"), true
 	}
-	if len(symbolsOf(g, p)) == 0 && c.height(g)+c.height(p) > 100 && c.nesting < maxNesting {
-		// Numbers so large could be made to vanish in both fields.
+	if !tried && !rationalFunction && c.height(g)+c.height(p) > 100 && c.nesting < maxNesting {
 		if r := c.numbers(g, p); r.out == Different {
 			return r, true
 		}
@@ -213,20 +215,20 @@ func (c *comparer) identity(g, p *node) (result, bool) {
 }
 
 // contradicted evaluates both sides at one point in the rationals, where that is
-// cheap: no multiple of both primes is taken for zero.
-func (c *comparer) contradicted(g, p *node) bool {
+// cheap, and says whether they are apart and whether it was done.
+func (c *comparer) contradicted(g, p *node) (apart, tried bool) {
 	names := symbolsOf(g, p)
 	vars := make(env, len(names))
 	for i, name := range names {
 		vars[name] = big.NewRat(int64(3+2*i), 1)
 	}
-	probe := budget{left: min(c.left, 200)}
+	probe := budget{left: min(c.left/2, 4000)}
 	x, err := probe.exact(g, vars)
 	if err != nil {
-		return false
+		return false, false
 	}
 	y, err := probe.exact(p, vars)
-	return err == nil && x.Cmp(y) != 0
+	return err == nil && x.Cmp(y) != 0, err == nil
 }
 
 // peel compares b^x with b^y by x and y where b is a constant above 1 and both

@@ -11,7 +11,7 @@ import (
 // agrees with the finer one to twice as many places count as equality; a
 // difference is not proved so, and is left undecided.
 const (
-	estimatePrecision = 192 // of the terms
+	estimatePrecision = 160 // of the terms
 	agreeOrders       = -42 // binary exponent, relative, of the two orders' gap
 	agreeValues       = -84 // of the finer one's gap to the other side
 )
@@ -26,7 +26,7 @@ func (c *comparer) estimated(g, p *node) (result, bool) {
 	names := symbolsOf(free(g), free(p))
 	rounds := 1
 	if len(names) > 0 {
-		rounds = 3
+		rounds = 2
 	}
 	seed := mix(g.hash[0] ^ p.hash[0])
 	for round := range rounds {
@@ -63,8 +63,8 @@ func (c *comparer) estimated(g, p *node) (result, bool) {
 		if d.Sign() != 0 && d.MantExp(nil) > size+agreeValues {
 			return result{}, false
 		}
-		if c.height(g)+c.height(p) > -agreeValues/2 && len(names) == 0 && d.Sign() != 0 && c.height(g)+c.height(p) > 2*-agreeValues {
-			return result{}, false // parts smaller than what is compared
+		if c.height(g)+c.height(p) > -agreeValues {
+			return result{}, false // parts of them may be smaller than what is compared
 		}
 	}
 	if inexact(g) || inexact(p) {
@@ -276,7 +276,7 @@ func (v *numeric) approach(n *node, at *big.Rat, side int64) (cball, error) {
 	f := v.sampler(n, prec)
 	wide := func() *big.Float { return new(big.Float).SetPrec(prec) }
 	row := make([]*big.Float, 0, steps)
-	var coarse *big.Float
+	var coarse, middle *big.Float
 	for j := range steps {
 		if err := v.spend(40); err != nil {
 			return cball{}, err
@@ -303,6 +303,54 @@ func (v *numeric) approach(n *node, at *big.Rat, side int64) (cball, error) {
 			coarse = row[j-1]
 		}
 		row = next
+		if j == steps/2 {
+			middle = x
+		}
+	}
+	if !v.steady(f, at, middle) {
+		return cball{}, errConverge
 	}
 	return v.guess(coarse, row[steps-1])
+}
+
+// steady looks beside the points, which could all lie on one phase of an
+// oscillation: sin(π/x) is 0 at each of them.
+func (v *numeric) steady(f func(*big.Float) (*big.Float, error), at *big.Rat, x *big.Float) bool {
+	wide := func() *big.Float { return new(big.Float).SetPrec(x.Prec()) }
+	origin := wide()
+	if at != nil {
+		origin.SetRat(at)
+	}
+	there := func(times *big.Rat, more int64) (*big.Float, error) {
+		y := wide().Sub(x, origin)
+		y.Mul(y, wide().SetRat(times))
+		y.Add(y, origin)
+		return f(y.Add(y, wide().SetInt64(more)))
+	}
+	one := big.NewRat(1, 1)
+	here, err := there(one, 0)
+	if err != nil {
+		return false
+	}
+	double, err := there(big.NewRat(2, 1), 0)
+	if err != nil {
+		return false
+	}
+	change := wide().Sub(here, double)
+	change.Abs(change).Add(change, wide().SetMantExp(big.NewFloat(1), -estimatePrecision/2))
+	change.SetMantExp(change, 2)
+	near := func(y *big.Float, err error) bool {
+		if err != nil {
+			return errors.Is(err, errNotReal) && at == nil // a sequence
+		}
+		d := wide().Sub(y, here)
+		return d.Abs(d).Cmp(change) <= 0
+	}
+	if at == nil {
+		y, err := there(one, int64(x.Sign()))
+		if err != nil || !near(y, nil) {
+			return false
+		}
+	}
+	return near(there(big.NewRat(4, 3), 0)) && near(there(big.NewRat(7, 5), 0))
 }

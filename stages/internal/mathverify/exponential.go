@@ -87,6 +87,7 @@ func plainVariable(n *node) bool {
 
 // exponential is e^n.
 func (f *field) exponential(n *node) (elem, error) {
+	f.beyond = true
 	list, err := f.parts(n, big.NewRat(1, 1), nil)
 	if err != nil {
 		return elem{}, err

@@ -23,6 +23,7 @@ type field struct {
 	seed     uint64
 	met      bool // an opaque part was met
 	pi, e    bool // π or e was met: one of them alone behaves like a variable
+	beyond   bool // a root, an exponential or an angle was met
 	roots    map[uint64]elem
 	cofactor *uint64 // the one radicand too large to factor, of the whole comparison
 }
@@ -380,6 +381,7 @@ func (f *field) primeRoot(prime uint64, index, count int64, certain bool) (elem,
 	if count == 0 {
 		return elem{re: 1}, nil
 	}
+	f.beyond = true
 	if !certain {
 		if *f.cofactor == 0 {
 			*f.cofactor = prime

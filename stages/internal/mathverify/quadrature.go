@@ -10,7 +10,7 @@ func (v *numeric) estimateIntegral(n *node) (cball, error) {
 	if lo.op == opEmpty || hi.op == opEmpty {
 		return cball{}, errUnknown
 	}
-	q := &quadrature{numeric: v, f: v.sampler(n, estimatePrecision)}
+	q := &quadrature{numeric: v, f: v.sampler(n, estimatePrecision+32)}
 	var err error
 	bound := func(k *node) *big.Float {
 		x, e := v.eval(k)
@@ -47,7 +47,7 @@ type quadrature struct {
 }
 
 // wide has room for nodes that lie very close to an end.
-func wideFloat() *big.Float { return new(big.Float).SetPrec(estimatePrecision + 256) }
+func wideFloat() *big.Float { return new(big.Float).SetPrec(estimatePrecision + 192) }
 
 // sum halves the step until two sums agree.
 func (q *quadrature) sum() (cball, error) {

@@ -80,7 +80,7 @@ func (a *arith) atan(x ball) (ball, error) {
 	}
 	w := a.wider(64)
 	// Shrink with atan x = 2 atan(x/(1+√(1+x²))).
-	const halvings = 6
+	const halvings = 4
 	t := w.new().Set(x.mid)
 	one := w.new().SetInt64(1)
 	for range halvings {
