@@ -33,7 +33,7 @@ func prepare(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	var c dataset.PrepareConfig
 	f := pflag.NewFlagSet("prompt-feeder prepare", pflag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.Usage = func() { fmt.Fprintf(stderr, "%s\n%s", prepareHelp, f.FlagUsages()) }
+	f.Usage = func() { fmt.Fprintf(stdout, "%s\n%s", prepareHelp, f.FlagUsages()) }
 	f.StringVar(&c.Input, "input", "", "problem set, .parquet or JSONL (required)")
 	f.StringVar(&c.OutDir, "out", "", "folder to write into (required)")
 	f.Uint64Var(&c.Seed, "seed", 42, "seed of the shuffle")
@@ -45,7 +45,7 @@ func prepare(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		return stage.Usage(err)
 	}
 	if c.Input == "" || c.OutDir == "" || f.NArg() > 0 {
-		return stage.Usage(errors.New("want --input FILE and --out DIR, and nothing else: see prompt-feeder prepare --help"))
+		return stage.Usage(errors.New("want --input FILE and --out DIR, and nothing else"))
 	}
 	m, err := dataset.Prepare(c, nil)
 	for _, r := range m.Refusals {

@@ -44,7 +44,7 @@ type process struct {
 func run(s Spec, p process) int {
 	if len(p.args) > 0 {
 		if cmd, ok := s.Commands[p.args[0]]; ok {
-			return report(s, p, untilSignal(p.signals, func(ctx context.Context) error {
+			return report(s.Name+" "+p.args[0], p, untilSignal(p.signals, func(ctx context.Context) error {
 				return cmd(ctx, p.args[1:], p.stdin, p.stdout, p.stderr)
 			}))
 		}
@@ -55,7 +55,7 @@ func run(s Spec, p process) int {
 			fmt.Fprint(p.stdout, help(s, c.flags))
 			return ExitOK
 		}
-		return report(s, p, Usage(err))
+		return report(s.Name, p, Usage(err))
 	}
 	if c.version {
 		fmt.Fprintln(p.stdout, s.Name, buildVersion())
@@ -63,20 +63,21 @@ func run(s Spec, p process) int {
 	}
 	if s.Validate != nil {
 		if err := s.Validate(); err != nil {
-			return report(s, p, Usage(err))
+			return report(s.Name, p, Usage(err))
 		}
 	}
-	return report(s, p, serve(s, c, p))
+	return report(s.Name, p, serve(s, c, p))
 }
 
-// report says why the process ends, where that is not plain, and gives the code.
-func report(s Spec, p process, err error) int {
+// report says why the program or command of a name ends, where that is not plain, and
+// gives the code.
+func report(name string, p process, err error) int {
 	code := ExitCode(err)
 	if code != ExitOK {
-		fmt.Fprintf(p.stderr, "%s: %s\n", s.Name, printable(err.Error()))
+		fmt.Fprintf(p.stderr, "%s: %s\n", name, printable(err.Error()))
 	}
 	if errors.Is(err, ErrUsage) {
-		fmt.Fprintf(p.stderr, "%s: see %s --help\n", s.Name, s.Name)
+		fmt.Fprintf(p.stderr, "%s: see %s --help\n", name, name)
 	}
 	return code
 }
