@@ -255,7 +255,7 @@ func withoutName(toks []token) []token {
 func key(toks []token) string {
 	var b strings.Builder
 	for i := 0; i < len(toks); i++ {
-		if toks[i].op("{") && i+2 < len(toks) && toks[i+2].op("}") && toks[i+1].kind != tOp && (toks[i+1].kind != tNum || len(toks[i+1].text) == 1) {
+		if toks[i].op("{") && i+2 < len(toks) && toks[i+2].op("}") && (toks[i+1].kind != tOp || toks[i+1].text == "°") && (toks[i+1].kind != tNum || len(toks[i+1].text) == 1) {
 			i++
 			b.WriteString(toks[i].text)
 			b.WriteByte(0)

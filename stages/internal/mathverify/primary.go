@@ -30,10 +30,7 @@ func (p *parser) postfix(n *node) (*node, error) {
 			n = tree(opPercent, n)
 		case t.op("°"):
 			p.pos++
-			n = tree(opDeg, n)
-			for p.peek().op("'") { // minutes and seconds of arc are not read
-				p.pos++
-			}
+			n = p.degrees(n)
 		case t.op("'"):
 			primes := p.pos
 			for p.peek().op("'") {
@@ -46,7 +43,7 @@ func (p *parser) postfix(n *node) (*node, error) {
 		case t.op("^"):
 			p.pos++
 			if p.degreeSign() {
-				n = tree(opDeg, n)
+				n = p.degrees(n)
 				continue
 			}
 			if p.peek().op("'") {
@@ -85,6 +82,22 @@ func (p *parser) postfix(n *node) (*node, error) {
 			return n, nil
 		}
 	}
+}
+
+// degrees reads the minutes and seconds of arc behind degrees: 22°30'.
+func (p *parser) degrees(n *node) *node {
+	for i := int64(1); i <= 2; i++ {
+		minutes, marks := p.peek(), 0
+		for p.peekAt(1 + marks).op("'") {
+			marks++
+		}
+		if minutes.kind != tNum || strings.Contains(minutes.text, "e") || marks != int(i) {
+			break
+		}
+		p.pos += 1 + marks
+		n = add(n, div(numberNode(minutes.text), integer([]int64{60, 3600}[i-1])))
+	}
+	return tree(opDeg, n)
 }
 
 // degreeSign takes "\circ" or "{\circ}" behind a caret.

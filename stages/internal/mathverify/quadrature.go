@@ -10,7 +10,7 @@ func (v *numeric) estimateIntegral(n *node) (cball, error) {
 	if lo.op == opEmpty || hi.op == opEmpty {
 		return cball{}, errUnknown
 	}
-	q := &quadrature{numeric: v, f: v.sampler(n, estimatePrecision+32)}
+	q := &quadrature{numeric: v, levels: 5, f: v.sampler(n, estimatePrecision+32)}
 	var err error
 	bound := func(k *node) *big.Float {
 		x, e := v.eval(k)
@@ -22,7 +22,7 @@ func (v *numeric) estimateIntegral(n *node) (cball, error) {
 	}
 	switch {
 	case lo.same(minusInf) && hi.same(plusInf):
-		q.node = q.wholeLine
+		q.node, q.levels = q.wholeLine, 6
 	case hi.same(plusInf):
 		q.lo, q.node = bound(lo), q.halfLine
 	case lo.same(minusInf):
@@ -41,6 +41,7 @@ type quadrature struct {
 	f      func(*big.Float) (*big.Float, error)
 	lo, hi *big.Float
 	down   bool // the half line runs down from lo
+	levels int
 	// node is x and its weight for u = π/2 sinh t, of which du/dt and e^u are
 	// given; left says that t is negative.
 	node func(left bool, du, eu *big.Float) (x, weight *big.Float)
@@ -52,7 +53,7 @@ func wideFloat() *big.Float { return new(big.Float).SetPrec(estimatePrecision + 
 // sum halves the step until two sums agree.
 func (q *quadrature) sum() (cball, error) {
 	total, previous := wideFloat(), (*big.Float)(nil)
-	for level := 0; level <= 6; level++ {
+	for level := 0; level <= q.levels; level++ {
 		step := new(big.Float).SetMantExp(big.NewFloat(1), -level)
 		if err := q.level(total, step, level); err != nil {
 			return cball{}, err

@@ -4,6 +4,10 @@ import "strings"
 
 // wordAfter takes a word behind a quantity: a unit, "percent", or a remark.
 func (p *parser) wordAfter(factors []*node) []*node {
+	if w := strings.ToLower(p.peek().text); strings.HasPrefix(w, "for all") || strings.HasPrefix(w, "for any") || strings.HasPrefix(w, "for every") {
+		p.pos = len(p.toks) // it holds for all: nothing more is said
+		return factors
+	}
 	if m := multiples[strings.ToLower(p.peek().text)]; m > 0 {
 		p.pos++
 		return append(factors, integer(m))
