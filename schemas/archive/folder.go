@@ -22,15 +22,7 @@ const Unfinished = "UNFINISHED"
 // Writer writes an archive. It comes into being whole: at Close.
 type Writer struct {
 	dir, partial, format string
-	files                map[string]*fileWriter
-}
-
-type fileWriter struct {
-	file *os.File
-	rows interface {
-		Write(Record) error
-		Close() error
-	}
+	files                map[string]*FileWriter
 }
 
 // Create begins the archive dir, which must not exist or be empty. Until Close it is
@@ -52,7 +44,7 @@ func Create(dir, format string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{dir, partial, format, map[string]*fileWriter{}}, os.Chmod(partial, 0o755)
+	return &Writer{dir, partial, format, map[string]*FileWriter{}}, os.Chmod(partial, 0o755)
 }
 
 // Begin makes a topic's file even if no record follows.
@@ -67,28 +59,19 @@ func (w *Writer) Write(r Record) error {
 	if err != nil {
 		return err
 	}
-	if err := f.rows.Write(r); err != nil {
-		return fmt.Errorf("%s: %w", f.file.Name(), err)
-	}
-	return nil
+	return f.Write(r)
 }
 
-func (w *Writer) file(topic string) (*fileWriter, error) {
+func (w *Writer) file(topic string) (*FileWriter, error) {
 	if f := w.files[topic]; f != nil {
 		return f, nil
 	}
 	if topic == "" || topic != filepath.Base(topic) || strings.HasPrefix(topic, ".") {
 		return nil, fmt.Errorf("topic %q cannot name a file", topic)
 	}
-	file, err := os.Create(filepath.Join(w.partial, topic+"."+w.format))
+	f, err := CreateFile(filepath.Join(w.partial, topic+"."+w.format), w.format)
 	if err != nil {
 		return nil, err
-	}
-	f := &fileWriter{file: file}
-	if w.format == Parquet {
-		f.rows = newParquetWriter(file)
-	} else if f.rows, err = newJSONWriter(file); err != nil {
-		return nil, errors.Join(err, file.Close())
 	}
 	w.files[topic] = f
 	return f, nil
@@ -97,8 +80,8 @@ func (w *Writer) file(topic string) (*fileWriter, error) {
 // Close makes the archive whole and gives it its name.
 func (w *Writer) Close() error {
 	for _, f := range w.files {
-		if err := errors.Join(f.rows.Close(), f.file.Sync(), f.file.Close()); err != nil {
-			return fmt.Errorf("%s: %w", f.file.Name(), err)
+		if err := f.Close(); err != nil {
+			return err
 		}
 	}
 	// An empty folder of the name may be there.

@@ -28,8 +28,8 @@ touched: new scores, the recorded groups closed again with new advantages, new b
 
 What is replayed comes from Kafka (scored or trajectories, and for groups the closings in
 grouped) or from an archive that sluice export made. It goes into topics of the replay's
-own, replay-ID.scored and so on behind the namespace, or with --to into a folder of JSON
-lines. sluice replay makes the topics; metrics-writer --replay-id ID puts them into
+own, replay-ID.scored and so on behind the namespace, or with --to into a folder, an archive
+of JSON lines or Parquet. sluice replay makes the topics; metrics-writer --replay-id ID puts them into
 ClickHouse beside the original.
 
 Membership of groups is what was recorded: who was missing or ungraded stays so. Give the
@@ -44,10 +44,10 @@ type replayFlags struct {
 	rule     advantage.Rule
 	sel      archive.Selection
 
-	id, from, archive, to, state, until string
-	brokers                             []string
-	namespace, topology                 string
-	parallel                            int
+	id, from, archive, to, format, state, until string
+	brokers                                     []string
+	namespace, topology                         string
+	parallel                                    int
 }
 
 // batchFlags are the flags of batches, by the names that ppo-batcher has for them.
@@ -64,7 +64,8 @@ func (r *replayFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&r.archive, "archive", "", "archive to replay from, a folder or a file; without it Kafka")
 	f.StringVar(&r.from, "from", "scored", "topic of the trajectories: scored or trajectories")
 	r.sel.Register(f)
-	f.StringVar(&r.to, "to", "", "folder for the result, as an archive of JSON lines; without it topics")
+	f.StringVar(&r.to, "to", "", "folder for the result, as an archive; without it topics")
+	f.StringVar(&r.format, "format", "", "of the archive in --to: jsonl (default) or parquet")
 	f.StringVar(&r.state, "state", "", "folder for the checkpoint (default: .sluice/replay/ID, or .replay in --to)")
 	f.IntVar(&r.parallel, "parallel", 0, "chunks of trajectories scored at once (0: one per processor)")
 	f.StringSliceVar(&r.brokers, "brokers", []string{"127.0.0.1:9092"}, "Kafka brokers to start from: host:port, separated by commas")
@@ -94,9 +95,30 @@ func (r *replayFlags) validate() error {
 	if r.archive == "" && len(r.brokers) == 0 {
 		return errors.New("--brokers is empty: want host:port")
 	}
+	if err := r.validateOutput(); err != nil {
+		return err
+	}
 	var err error
 	r.set, err = r.rewards()
 	return err
+}
+
+func (r *replayFlags) validateOutput() error {
+	switch {
+	case r.to == "" && r.format != "":
+		return errors.New("--format is of an archive: name its folder by --to, or leave --format out to write topics")
+	case r.format != "" && r.format != archive.JSONL && r.format != archive.Parquet:
+		return fmt.Errorf("--format is %q, want %s or %s", r.format, archive.JSONL, archive.Parquet)
+	}
+	for _, format := range []string{archive.JSONL, archive.Parquet} {
+		if r.to != "" && filepath.Ext(r.to) == "."+format {
+			return fmt.Errorf("--to is %q: want a folder, in which each topic gets a file; --format %s says what they are", r.to, format)
+		}
+	}
+	if r.format == "" {
+		r.format = archive.JSONL
+	}
+	return nil
 }
 
 // fingerprint stands for all that decides what comes out.
@@ -115,7 +137,7 @@ func (r *replayFlags) fingerprint() (string, error) {
 			return "", err
 		}
 	}
-	b, err := json.Marshal([]any{rewards, r.readInvalidCalls, r.until, r.archive != "", source, r.from, r.sel, r.to != "", r.rule, r.batching.rules})
+	b, err := json.Marshal([]any{rewards, r.readInvalidCalls, r.until, r.archive != "", source, r.from, r.sel, r.to != "", r.format, r.rule, r.batching.rules})
 	if err != nil {
 		return "", err
 	}
@@ -206,7 +228,7 @@ func (r *replayFlags) configure(cluster runner.ClusterConfig) (cfg replayer.Conf
 		cfg.Source, closers = source, append(closers, source.Close)
 	}
 	if r.to != "" {
-		cfg.Sink = replayer.NewFolderSink(r.to, r.id)
+		cfg.Sink = replayer.NewFolderSink(r.to, r.id, r.format, cfg.State)
 		return cfg, done, nil
 	}
 	sink, err := replayer.NewTopicSink(cluster, r.id)

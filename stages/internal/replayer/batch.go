@@ -34,14 +34,17 @@ func (r *run) batch(ctx context.Context) error {
 	if err := r.spool.sync(); err != nil {
 		return err
 	}
-	return ordered(ctx, r.Workers, produce, r.closeStep, func(c closedStep) error {
-		if err := r.Sink.Write(context.Background(), c.items); err != nil {
-			return err
-		}
-		r.cp.Summary.addStep(c.summary)
-		r.cp.Step++
-		return r.committed(Progress{Phase: phaseBatching, Done: int64(r.cp.Step), Total: int64(len(steps))})
-	})
+	return pipeline[replay.Step, closedStep]{
+		workers: r.Workers, produce: produce, work: r.closeStep, idle: r.idle, every: r.Every,
+		commit: func(ctx context.Context, c closedStep) error {
+			if err := r.write(ctx, c.items); err != nil {
+				return err
+			}
+			r.cp.Summary.addStep(c.summary)
+			r.cp.Step++
+			return r.committed(ctx, Progress{Phase: phaseBatching, Done: int64(r.cp.Step), Total: int64(len(steps))})
+		},
+	}.run(ctx)
 }
 
 func (s *Summary) addStep(o Summary) {

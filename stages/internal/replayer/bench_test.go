@@ -38,7 +38,9 @@ func BenchmarkReplay(b *testing.B) {
 							cfg, done = kafkaConfig(b, w, id, b.TempDir())
 							defer done()
 						} else {
-							cfg = config(b, filepath.Join(folder, from), filepath.Join(b.TempDir(), "out"))
+							out := filepath.Join(b.TempDir(), "out")
+							cfg = config(b, filepath.Join(folder, from), out)
+							cfg.Sink = NewFolderSink(out, cfg.ID, from, cfg.State)
 						}
 						cfg.Until, cfg.Every = until, 5*time.Second
 						measure(b, cfg, written)

@@ -13,7 +13,9 @@ import (
 const (
 	phaseScoring  = "scoring"
 	phaseBatching = "batching"
-	phaseDone     = "done"
+	// phaseWriting is only told, not kept: it is begun anew.
+	phaseWriting = "writing"
+	phaseDone    = "done"
 )
 
 // checkpoint is how far a replay is.
@@ -33,7 +35,7 @@ type checkpoint struct {
 }
 
 const (
-	checkpointVersion = 1
+	checkpointVersion = 2
 	checkpointFile    = "checkpoint.json"
 	spoolFile         = "members.spool"
 )

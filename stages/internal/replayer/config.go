@@ -57,7 +57,8 @@ type Config struct {
 	Batches step.Rules
 
 	Sink Sink
-	// State is a folder for the checkpoint and what batches need.
+	// State is a folder for the checkpoint and what batches need. A sink may have
+	// files of its own there.
 	State string
 	// Fingerprint stands for everything that decides the output.
 	Fingerprint string
@@ -78,9 +79,9 @@ type Config struct {
 
 // Progress is how far a replay is.
 type Progress struct {
-	// Phase is "scoring" or "batching" (closings and batches).
+	// Phase is "scoring", "batching" (closings and batches) or "writing" (of Parquet).
 	Phase string
-	// Done of Total: records read, or steps. Total may count too much by markers of
+	// Done of Total: records read, steps, or records written. Total may count too much by markers of
 	// transactions; it is 0 where it is not known.
 	Done, Total int64
 }
@@ -139,18 +140,23 @@ type Sink interface {
 	// cut off, or recognised and not written again. A zero mark is the beginning;
 	// then whatever is there already is ErrOther.
 	Resume(ctx context.Context, topics []string, m Mark) error
+	// Write takes items. After an error the sink is of no more use.
 	Write(ctx context.Context, items []Item) error
-	// Sync makes everything written durable and says how much that is.
+	// Sync makes everything written durable and says how much that is. After an error
+	// the sink is of no more use.
 	Sync(ctx context.Context) (Mark, error)
-	// Finish ends the output after the last Sync.
-	Finish(s Summary) error
+	// Finish ends the output after the last Sync. told says how many of the records
+	// that must be moved have been.
+	Finish(ctx context.Context, s Summary, told func(done, total int64)) error
+	// Clean removes what is of no use once the checkpoint says that all is done.
+	Clean() error
 }
 
 // Mark is how much a sink has.
 type Mark struct {
 	// Files are bytes and records by topic.
 	Files map[string]FileMark `json:"files,omitempty"`
-	// Partitions are end offsets by topic and partition.
+	// Partitions are ends by topic and partition.
 	Partitions map[string]map[int32]int64 `json:"partitions,omitempty"`
 }
 

@@ -14,11 +14,12 @@ import (
 	"github.com/sluice-rl/sluice/schemas/archive"
 )
 
-// FolderSink writes an archive of JSON lines, and at the end replay.json, the summary.
-// It can itself be replayed.
+// FolderSink writes an archive, and at the end replay.json, the summary. It can itself
+// be replayed. JSON lines are written as they come; what is to be Parquet, to which
+// nothing can be added, waits in the state folder until all of it is there.
 type FolderSink struct {
-	dir, id string
-	files   map[string]*outFile
+	dir, id, format, state string
+	files                  map[string]*outFile
 }
 
 type outFile struct {
@@ -28,13 +29,14 @@ type outFile struct {
 	records int64
 }
 
-// NewFolderSink writes into dir, which must be empty or the same replay's.
-func NewFolderSink(dir, id string) *FolderSink {
-	return &FolderSink{dir: dir, id: id, files: map[string]*outFile{}}
+// NewFolderSink writes into dir, which must be empty or the same replay's. format is
+// archive.JSONL or archive.Parquet, state the replay's state folder.
+func NewFolderSink(dir, id, format, state string) *FolderSink {
+	return &FolderSink{dir: dir, id: id, format: format, state: state, files: map[string]*outFile{}}
 }
 
 // WantsJSON implements Sink.
-func (s *FolderSink) WantsJSON() bool { return true }
+func (s *FolderSink) WantsJSON() bool { return s.format == archive.JSONL }
 
 // Resume implements Sink.
 func (s *FolderSink) Resume(_ context.Context, topics []string, m Mark) error {
@@ -42,13 +44,24 @@ func (s *FolderSink) Resume(_ context.Context, topics []string, m Mark) error {
 		return err
 	}
 	for _, topic := range topics {
-		f, err := openOut(filepath.Join(s.dir, topic+"."+archive.JSONL), m.Files[topic])
+		f, err := openOut(s.path(topic), m.Files[topic])
+		if err == nil && m.Files[topic].Bytes == 0 && s.format == archive.JSONL {
+			err = f.write(archive.JSONHeader())
+		}
 		if err != nil {
 			return err
 		}
 		s.files[topic] = f
 	}
 	return nil
+}
+
+// path is where a topic is written while the replay is under way.
+func (s *FolderSink) path(topic string) string {
+	if s.format == archive.Parquet {
+		return filepath.Join(s.state, topic+".rows")
+	}
+	return filepath.Join(s.dir, topic+"."+archive.JSONL)
 }
 
 // claim marks the folder as this replay's until it is finished.
@@ -80,7 +93,7 @@ func (s *FolderSink) claim(fresh bool) error {
 	return os.WriteFile(mark, []byte(s.id+"\n"), 0o644)
 }
 
-// openOut cuts a file to its mark; without one it begins.
+// openOut cuts a file to its mark.
 func openOut(path string, m FileMark) (*outFile, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -100,14 +113,7 @@ func openOut(path string, m FileMark) (*outFile, error) {
 	if _, err := file.Seek(0, io.SeekEnd); err != nil {
 		return fail(err)
 	}
-	f := &outFile{file, bufio.NewWriterSize(file, 1<<20), m.Bytes, m.Records}
-	if m.Bytes == 0 {
-		err = f.write(archive.JSONHeader())
-	}
-	if err != nil {
-		return fail(err)
-	}
-	return f, nil
+	return &outFile{file, bufio.NewWriterSize(file, 1<<20), m.Bytes, m.Records}, nil
 }
 
 func (f *outFile) write(b []byte) error {
@@ -121,7 +127,11 @@ func (s *FolderSink) Write(_ context.Context, items []Item) error {
 	var row []byte
 	for _, it := range items {
 		f := s.files[it.Topic]
-		row = archive.AppendJSON(row[:0], archive.Record{Topic: it.Topic, Offset: f.records, Time: it.Time}, it.JSON)
+		if s.format == archive.JSONL {
+			row = archive.AppendJSON(row[:0], archive.Record{Topic: it.Topic, Offset: f.records, Time: it.Time}, it.JSON)
+		} else {
+			row = appendRow(row[:0], it)
+		}
 		if err := f.write(row); err != nil {
 			return err
 		}
@@ -143,8 +153,21 @@ func (s *FolderSink) Sync(context.Context) (Mark, error) {
 }
 
 // Finish implements Sink.
-func (s *FolderSink) Finish(sum Summary) error {
+func (s *FolderSink) Finish(ctx context.Context, sum Summary, told func(done, total int64)) error {
+	var done, total int64
 	for _, f := range s.files {
+		total += f.records
+	}
+	for topic, f := range s.files {
+		if s.format == archive.Parquet {
+			err := s.columns(ctx, topic, f, func() {
+				done++
+				told(done, total)
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.file.Name(), err)
+			}
+		}
 		if err := f.file.Close(); err != nil {
 			return err
 		}
@@ -159,6 +182,44 @@ func (s *FolderSink) Finish(sum Summary) error {
 	err = os.Remove(filepath.Join(s.dir, archive.Unfinished))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
+	}
+	return err
+}
+
+// columns makes a topic's Parquet file of its rows, whole or not at all.
+func (s *FolderSink) columns(ctx context.Context, topic string, f *outFile, wrote func()) error {
+	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	out, err := archive.CreateFile(filepath.Join(s.dir, topic+"."+archive.Parquet), archive.Parquet)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	rows := rowReader{r: bufio.NewReaderSize(f.file, 1<<20)}
+	for n := int64(0); ; n++ {
+		it, err := rows.next()
+		if errors.Is(err, io.EOF) && n == f.records {
+			return out.Close()
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = out.Write(archive.Record{Topic: topic, Offset: n, Time: it.Time, Record: it.Record})
+		}
+		if err != nil {
+			return err
+		}
+		wrote()
+	}
+}
+
+// Clean implements Sink.
+func (s *FolderSink) Clean() error {
+	left, err := filepath.Glob(filepath.Join(s.state, "*.rows"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package replayer
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -63,7 +64,8 @@ func kafkaConfig(t testing.TB, w *kafkatest.World, id, state string) (cfg Config
 	}, func() { source.Close(); sink.Close() }
 }
 
-// topicBytes are all records of a replay's topics, key and value, by partition.
+// topicBytes are all records of a replay's topics, key and value, by partition. Offsets
+// are counted: transactions have markers, and leave gaps where they were aborted.
 func topicBytes(t testing.TB, w *kafkatest.World, id string) map[string][]archive.Record {
 	t.Helper()
 	cluster := w.Cluster()
@@ -79,10 +81,13 @@ func topicBytes(t testing.TB, w *kafkatest.World, id string) map[string][]archiv
 		if err != nil {
 			t.Fatal(err)
 		}
+		seen := map[int32]int64{}
 		err = source.Read(t.Context(), topic, b, Position{}, func(batch Batch) error {
 			records, err := batch.Records()
 			for _, r := range records {
 				r.Time = time.Time{} // when it was written
+				r.Offset = seen[r.Partition]
+				seen[r.Partition]++
 				out[topic] = append(out[topic], r)
 			}
 			return err
@@ -149,6 +154,7 @@ func TestFromTopicsToTopics(t *testing.T) {
 		state, deaths := t.TempDir(), 0
 		for life := 1; ; life += 3 {
 			cfg, done := kafkaConfig(t, w, "deaths", state)
+			cfg.Source = inRows{cfg.Source, 20}
 			if life%2 == 0 {
 				cfg.Every = time.Hour
 			}
@@ -222,4 +228,14 @@ func TestAnArchiveReplaysAsItsTopicsDo(t *testing.T) {
 			t.Errorf("%s from the archive, %s from the topics", sizes(files(t, a)), sizes(files(t, b)))
 		}
 	})
+}
+
+// copyState copies a state folder's files.
+func copyState(t testing.TB, from, to string) {
+	t.Helper()
+	for name, text := range files(t, from) {
+		if err := os.WriteFile(filepath.Join(to, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

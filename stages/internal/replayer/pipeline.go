@@ -2,14 +2,26 @@ package replayer
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// ordered works on what produce yields, on several goroutines, and commits the results
-// one after the other, in the order of the inputs. The first error ends it all; a commit
-// that was begun has then returned.
-func ordered[T, R any](ctx context.Context, workers int, produce func(ctx context.Context, yield func(T) error) error, work func(context.Context, T) (R, error), commit func(R) error) error {
+// pipeline works on what produce yields, on several goroutines, and commits the results
+// one after the other, in the order of the inputs.
+type pipeline[T, R any] struct {
+	workers int
+	produce func(ctx context.Context, yield func(T) error) error
+	work    func(context.Context, T) (R, error)
+	commit  func(context.Context, R) error
+	// idle is called, between commits, where the next one has been waited for this long,
+	// and then again.
+	idle  func(context.Context) error
+	every time.Duration
+}
+
+// run ends with the first error; a commit that was begun has then returned.
+func (p pipeline[T, R]) run(ctx context.Context) error {
 	type job struct {
 		in   T
 		out  R
@@ -17,11 +29,11 @@ func ordered[T, R any](ctx context.Context, workers int, produce func(ctx contex
 		done chan struct{}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	jobs, inOrder := make(chan *job), make(chan *job, 2*workers)
+	jobs, inOrder := make(chan *job), make(chan *job, 2*p.workers)
 	group.Go(func() error {
 		defer close(inOrder)
 		defer close(jobs)
-		return produce(ctx, func(in T) error {
+		return p.produce(ctx, func(in T) error {
 			j := &job{in: in, done: make(chan struct{})}
 			for _, to := range []chan *job{inOrder, jobs} {
 				select {
@@ -33,10 +45,10 @@ func ordered[T, R any](ctx context.Context, workers int, produce func(ctx contex
 			return nil
 		})
 	})
-	for range workers {
+	for range p.workers {
 		group.Go(func() error {
 			for j := range jobs {
-				j.out, j.err = work(ctx, j.in)
+				j.out, j.err = p.work(ctx, j.in)
 				close(j.done)
 			}
 			return nil
@@ -44,19 +56,43 @@ func ordered[T, R any](ctx context.Context, workers int, produce func(ctx contex
 	}
 	group.Go(func() error {
 		for j := range inOrder {
-			select {
-			case <-j.done:
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := p.await(ctx, j.done); err != nil {
+				return err
 			}
 			if j.err != nil {
 				return j.err
 			}
-			if err := commit(j.out); err != nil {
+			if err := p.commit(ctx, j.out); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	return group.Wait()
+}
+
+// await waits for a job.
+func (p pipeline[T, R]) await(ctx context.Context, done <-chan struct{}) error {
+	for {
+		timer := time.NewTimer(p.every)
+		select {
+		case <-done:
+			timer.Stop()
+			return nil
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+			if err := p.idle(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// lingering is a context that ends a while after ctx does: for what should not be left
+// half done, and cannot be waited for without end either. stop lets it live on.
+func lingering(ctx context.Context, while time.Duration) (longer context.Context, stop func() bool) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	return longer, context.AfterFunc(ctx, func() { time.AfterFunc(while, cancel) })
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
+	"github.com/sluice-rl/sluice/schemas/archive/topic"
 	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/step"
@@ -54,7 +55,7 @@ func config(t testing.TB, dir, out string) Config {
 	return Config{
 		ID: "again", Source: NewArchiveSource(a), Trajectories: "scored", Until: Batches,
 		Rewards: reward.Default(), Batches: step.DefaultRules,
-		Sink: NewFolderSink(out, "again"), State: filepath.Join(out, ".replay"), Fingerprint: "f", Every: time.Hour,
+		Sink: NewFolderSink(out, "again", archive.JSONL, filepath.Join(out, ".replay")), State: filepath.Join(out, ".replay"), Fingerprint: "f", Every: time.Hour,
 	}
 }
 
@@ -182,14 +183,47 @@ func TestTheBytesDoNotDependOnParallelism(t *testing.T) {
 	}
 }
 
+// inRows cuts batches smaller, so that there are more of them.
+type inRows struct {
+	Source
+	rows int
+}
+
+func (s inRows) Read(ctx context.Context, name string, b Bounds, behind Position, f func(Batch) error) error {
+	at := int64(0)
+	return s.Source.Read(ctx, name, b, Position{}, func(whole Batch) error {
+		all, err := whole.Records()
+		for len(all) > 0 && err == nil {
+			n := min(s.rows, len(all))
+			last := topic.Position{Partition: all[n-1].Partition, Offset: all[n-1].Offset}
+			if at += int64(n); at > behind.Records {
+				err = f(Batch{ofTypes(all[:n]), Position{Records: at, Last: &last}})
+			}
+			all = all[n:]
+		}
+		return err
+	})
+}
+
 // errDead stands for a process that died.
 var errDead = errors.New("dead")
 
 // A process dies at every point that there is, one after the other, with a checkpoint
 // after each commit; the next one goes on. The bytes are those of an undisturbed replay.
 func TestDeathAtEveryPoint(t *testing.T) {
-	run := replaytest.Record(replaytest.Shape{Seed: 3, Steps: 3, Groups: 4, Size: 8})
-	dir := export(t, run, archive.JSONL)
+	for _, format := range []string{archive.JSONL, archive.Parquet} {
+		t.Run(format, func(t *testing.T) { deathAtEveryPoint(t, format) })
+	}
+}
+
+func deathAtEveryPoint(t *testing.T, format string) {
+	dir := export(t, replaytest.Record(replaytest.Shape{Seed: 3, Steps: 3, Groups: 4, Size: 8}), archive.JSONL)
+	config := func(t *testing.T, dir, out string) Config {
+		cfg := config(t, dir, out)
+		cfg.Sink = NewFolderSink(out, cfg.ID, format, cfg.State)
+		cfg.Source = inRows{cfg.Source, 5}
+		return cfg
+	}
 	calm := filepath.Join(t.TempDir(), "calm")
 	cfg := config(t, dir, calm)
 	points := 0
@@ -230,6 +264,10 @@ func TestDeathAtEveryPoint(t *testing.T) {
 		}
 		if deaths < 5 {
 			t.Errorf("%d deaths: too few to mean anything", deaths)
+		}
+		left, err := filepath.Glob(filepath.Join(out, ".replay", "*"))
+		if err != nil || len(left) != 2 {
+			t.Errorf("%v, %v: want a checkpoint and a lock to be left", left, err)
 		}
 		if diff := cmp.Diff(files(t, calm), files(t, out)); diff != "" {
 			t.Errorf("after %d deaths: %s, want %s", deaths, sizes(files(t, out)), sizes(files(t, calm)))
@@ -322,8 +360,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"another configuration":  {func(c *Config) { c.Fingerprint = "g" }, ErrOther},
 		"another id":             {func(c *Config) { c.ID = "other" }, ErrOther},
 		"another process":        {func(c *Config) { c.State = busy }, ErrBusy},
-		"a folder that is used":  {func(c *Config) { c.Sink, c.State = NewFolderSink(dir, "again"), t.TempDir() }, ErrOther},
-		"another one's folder":   {func(c *Config) { c.Sink, c.State = NewFolderSink(begun, "x"), t.TempDir() }, ErrOther},
+		"a folder that is used":  {func(c *Config) { c.Sink, c.State = NewFolderSink(dir, "again", archive.JSONL, ""), t.TempDir() }, ErrOther},
+		"another one's folder":   {func(c *Config) { c.Sink, c.State = NewFolderSink(begun, "x", archive.JSONL, ""), t.TempDir() }, ErrOther},
 		"batches of questions":   {func(c *Config) { c.Select.Questions = []string{"q1"} }, ErrConfig},
 		"an unknown stop":        {func(c *Config) { c.Until = "soon" }, ErrConfig},
 		"an unknown topic":       {func(c *Config) { c.Trajectories = "prompts" }, ErrConfig},

@@ -32,20 +32,33 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 		return Summary{}, err
 	}
 	if r.cp.Phase == phaseDone {
-		return r.cp.Summary, nil
+		return r.cp.Summary, r.clean()
 	}
 	defer r.spool.close()
 	err = r.work(ctx)
 	if err == nil {
-		return r.cp.Summary, nil
+		return r.cp.Summary, r.clean()
 	}
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		// What was committed is whole: keep it.
-		if serr := r.save(); serr != nil {
-			return r.cp.Summary, errors.Join(serr, err)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && !r.torn {
+		// What was committed is whole: keep it, if that does not take long.
+		if serr := r.save(ctx); serr != nil {
+			r.Log.Warn("the last checkpoint is not of the last moment", "error", serr)
 		}
 	}
 	return r.cp.Summary, err
+}
+
+// lastSave bounds how long an interrupted replay tries to keep what it did since its
+// last checkpoint.
+const lastSave = 10 * time.Second
+
+// clean removes what only a replay under way needs.
+func (r *run) clean() error {
+	err := os.Remove(filepath.Join(r.State, spoolFile))
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, r.Sink.Clean())
 }
 
 // run is a replay under way.
@@ -56,6 +69,8 @@ type run struct {
 	spool *spool
 	saved time.Time
 	told  time.Time
+	// torn: a write failed, so that what the sink has is not what cp says.
+	torn bool
 }
 
 func (r *run) start(ctx context.Context) error {
@@ -86,7 +101,7 @@ func (r *run) start(ctx context.Context) error {
 	if fresh {
 		// Before anything is written: what is written later can then be told from
 		// what others wrote.
-		if err := r.save(); err != nil {
+		if err := r.save(ctx); err != nil {
 			return errors.Join(err, r.spool.close())
 		}
 	}
@@ -165,7 +180,7 @@ func (r *run) work(ctx context.Context) error {
 			return err
 		}
 		r.cp.Phase = phaseBatching
-		if err := r.save(); err != nil {
+		if err := r.save(ctx); err != nil {
 			return err
 		}
 	}
@@ -174,49 +189,65 @@ func (r *run) work(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.save(); err != nil {
+	if err := r.save(ctx); err != nil {
 		return err
 	}
 	if err := r.at("finish"); err != nil {
 		return err
 	}
-	if err := r.Sink.Finish(r.cp.Summary); err != nil {
+	err := r.Sink.Finish(ctx, r.cp.Summary, func(done, total int64) { r.tell(Progress{phaseWriting, done, total}) })
+	if err != nil {
 		return err
 	}
 	if err := r.at("finished"); err != nil {
 		return err
 	}
 	r.cp.Phase, r.cp.Spool = phaseDone, 0
-	if err := r.cp.save(r.State); err != nil {
-		return err
-	}
-	return os.Remove(filepath.Join(r.State, spoolFile))
+	return r.cp.save(r.State)
+}
+
+// write gives the sink what is part of the checkpoint from now on.
+func (r *run) write(ctx context.Context, items []Item) error {
+	err := r.Sink.Write(ctx, items)
+	r.torn = err != nil
+	return err
 }
 
 // committed is called after each commit: it says how far the replay is and keeps a
 // checkpoint now and then.
-func (r *run) committed(p Progress) error {
+func (r *run) committed(ctx context.Context, p Progress) error {
 	if err := r.at("committed"); err != nil {
 		return err
 	}
-	now := time.Now()
-	if now.Sub(r.told) >= time.Second {
+	r.tell(p)
+	return r.idle(ctx)
+}
+
+func (r *run) tell(p Progress) {
+	if now := time.Now(); now.Sub(r.told) >= time.Second {
 		r.told = now
 		r.Progress(p)
 	}
-	if now.Sub(r.saved) < r.Every {
+}
+
+// idle keeps a checkpoint if it is time for one.
+func (r *run) idle(ctx context.Context) error {
+	if time.Since(r.saved) < r.Every {
 		return nil
 	}
-	return r.save()
+	return r.save(ctx)
 }
 
 // save makes a checkpoint of what was committed.
-func (r *run) save() error {
+func (r *run) save(ctx context.Context) error {
 	if err := r.at("before sync"); err != nil {
 		return err
 	}
-	mark, err := r.Sink.Sync(context.Background())
+	ctx, stop := lingering(ctx, lastSave)
+	defer stop()
+	mark, err := r.Sink.Sync(ctx)
 	if err != nil {
+		r.torn = true
 		return err
 	}
 	if err := r.spool.sync(); err != nil {

@@ -36,12 +36,15 @@ func (r *run) score(ctx context.Context) error {
 		return r.Source.Read(ctx, r.Trajectories, bounds, r.cp.Position, yield)
 	}
 	total := bounds.Offsets.Records()
-	return ordered(ctx, r.Workers, produce, r.rescore, func(c rescored) error {
-		if err := r.commitScores(c); err != nil {
-			return err
-		}
-		return r.committed(Progress{Phase: phaseScoring, Done: r.cp.Summary.Read, Total: total})
-	})
+	return pipeline[Batch, rescored]{
+		workers: r.Workers, produce: produce, work: r.rescore, idle: r.idle, every: r.Every,
+		commit: func(ctx context.Context, c rescored) error {
+			if err := r.commitScores(ctx, c); err != nil {
+				return err
+			}
+			return r.committed(ctx, Progress{Phase: phaseScoring, Done: r.cp.Summary.Read, Total: total})
+		},
+	}.run(ctx)
 }
 
 // rescore is the work on one batch.
@@ -146,7 +149,7 @@ func (r *run) itemOf(topic string, rec codec.Record, at time.Time) (Item, error)
 	return out, err
 }
 
-func (r *run) commitScores(c rescored) error {
+func (r *run) commitScores(ctx context.Context, c rescored) error {
 	var items []Item
 	sum := &r.cp.Summary
 	for _, m := range c.all {
@@ -163,9 +166,7 @@ func (r *run) commitScores(c rescored) error {
 		count(&sum.NowCorrect, m.correct)
 		count(&sum.NowWrong, m.wrong)
 	}
-	// A write that was begun is finished: else the checkpoint could not say whether
-	// it was.
-	if err := r.Sink.Write(context.Background(), items); err != nil {
+	if err := r.write(ctx, items); err != nil {
 		return err
 	}
 	sum.ID = r.ID
