@@ -139,6 +139,9 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 		d.log.Warn("programs' ends will be heard of some milliseconds late", "err", err)
 	}
 	runtime.ExitReports = d.exits.ConfigFile()
+	if runtime.Sidecars, err = runsc.Prewarm(d.dir.Path, path, int64(cfg.Memory)); err != nil {
+		d.log.Info("sandboxes cost a little more than they could", "why", err)
+	}
 	version, err := runtime.Version(ctx)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +35,21 @@ func TestExitIsHeardAsItHappens(t *testing.T) {
 		if heard[sandbox.HeardExit] == 0 {
 			t.Errorf("cold %v: ends were heard by %v, never by the exit call", cold, heard)
 		}
+	}
+}
+
+// gVisor's kernel runs with the collector settings that the prewarmer gives it.
+func TestKernelsDoNotCollect(t *testing.T) {
+	d := startDaemon(t)
+	tuned := 0
+	for _, pid := range processesNaming(d.dir.Prefix()) {
+		env, err := os.ReadFile("/proc/" + pid + "/environ")
+		if err == nil && strings.Contains(string(env), "GOGC=off") {
+			tuned++
+		}
+	}
+	if tuned == 0 {
+		t.Errorf("no process of the waiting sandbox runs with GOGC=off")
 	}
 }
 

@@ -47,6 +47,11 @@ sympy.integrate(x * sympy.exp(-x**2), x); sympy.diff(sympy.sin(x) ** 2, x); symp
 sympy.simplify(sympy.sin(x) ** 2 + sympy.cos(x) ** 2); sympy.factor(x**2 - 1); sympy.Rational(1, 3) + 1
 sympy.Matrix([[1, 2], [3, 4]]).inv(); sympy.N(sympy.pi, 20); sympy.factorint(60); sympy.solve([x + y - 3, x - y - 1], [x, y])
 sympy.limit(sympy.sin(x) / x, x, 0); sympy.series(sympy.cos(x), x, 0, 4); sympy.summation(x, (x, 1, 10)); str(sympy.latex(x / y))
+sympy.integrate(x**2 * sympy.exp(2 * x), x); sympy.integrate(x * sympy.sin(x), x); sympy.integrate(1 / (x**2 + 1), (x, 0, 1)); sympy.integrate(sympy.log(x), x)
+sympy.solve([x**2 + y**2 - 5, x - y - 1], [x, y]); sympy.solve(x**3 - 6 * x**2 + 11 * x - 6, x); sympy.solveset(x**2 - 4, x); sympy.nsolve(sympy.cos(x) - x, 1)
+sympy.expand((x + y) ** 5); sympy.apart(1 / (x**2 - 1)); sympy.gcd(x**2 - 1, x - 1); sympy.Poly(x**3 - 1).factor_list(); sympy.trigsimp(sympy.sin(x) * sympy.cos(x))
+sympy.binomial(10, 3); sympy.factorial(10); sympy.isprime(97); list(sympy.primerange(1, 50)); sympy.divisors(60); sympy.totient(36); sympy.mod_inverse(3, 11)
+sympy.Eq(x, y); sympy.sqrt(50); sympy.Sum(x**2, (x, 1, 10)).doit(); sympy.Matrix([[1, 2], [3, 4]]).eigenvals(); sympy.nsimplify("0.25")
 `
 
 // Standard returns the standard images, smallest first.

@@ -69,7 +69,7 @@ func checkBinary(path string) (string, error) {
 	return abs, nil
 }
 
-// Runtime builds command lines. All fields but Rootless are required.
+// Runtime builds command lines. Path, Platform and SharedRoot are required.
 type Runtime struct {
 	Path     string
 	Platform string
@@ -81,6 +81,8 @@ type Runtime struct {
 	// ExitReports is the configuration that makes sandboxes report the exits
 	// of their programs, see package exitcall; "" for none.
 	ExitReports string
+	// Sidecars is the folder that Prewarm made; "" for none.
+	Sidecars string
 }
 
 // flags come before the sub-command. Each sandbox has a root folder of its own:
@@ -130,7 +132,11 @@ func (r Runtime) Restore(root, image, bundle, id string) []string {
 
 // Env is the environment of runsc itself; a sandbox never sees it.
 func (r Runtime) Env() []string {
-	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	if r.Sidecars != "" {
+		env = append(env, sidecarsEnv+"="+r.Sidecars)
+	}
+	return env
 }
 
 // Attr returns what every runsc process is started with.
