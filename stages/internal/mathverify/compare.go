@@ -12,6 +12,9 @@ func Compare(gold, pred string, o Options) Verdict {
 	if v, ok := compareIntegers(gold, pred); ok {
 		return v
 	}
+	if v, ok := comparePlain(gold, pred); ok {
+		return v
+	}
 	compat := o.Profile == Compat
 	return compareTexts(gold, pred, extract(gold, compat), extract(pred, compat), o)
 }
@@ -21,6 +24,9 @@ func Compare(gold, pred string, o Options) Verdict {
 // answer, so a policy gains nothing by boxing a sentence full of guesses.
 func CompareAnswer(gold, answer string, o Options) Verdict {
 	if v, ok := compareIntegers(gold, answer); ok {
+		return v
+	}
+	if v, ok := comparePlain(gold, answer); ok {
 		return v
 	}
 	return compareTexts(gold, answer, extract(gold, o.Profile == Compat), strings.TrimSpace(answer), o)
@@ -46,7 +52,7 @@ func sameWriting(a, b string) bool {
 	if errX != nil || errY != nil || len(x) == 0 || len(y) == 0 {
 		return false
 	}
-	return key(x) == key(y) || key(withoutName(x)) == key(y) || key(x) == key(withoutName(y))
+	return sameKey(x, y) || sameKey(withoutName(x), y) || sameKey(x, withoutName(y))
 }
 
 // compareIntegers is the way of the most frequent case: two plain integers,
@@ -116,7 +122,7 @@ func (c *comparer) answers(g, p string) Verdict {
 	if errG != nil || errP != nil {
 		return c.unread(v, g == p, errors.Join(errG, errP))
 	}
-	if len(gt) > 0 && len(gt) <= 3*len(pt) && len(pt) <= 3*len(gt) && key(gt) == key(pt) {
+	if len(gt) > 0 && len(gt) <= 3*len(pt) && len(pt) <= 3*len(gt) && sameKey(gt, pt) {
 		v.Outcome, v.Method, v.Reason = Equal, MethodText, "the same text"
 		return v
 	}
@@ -217,7 +223,7 @@ func isLiteral(n *node) bool { return n.op == opNum && n.dec }
 // unparsed is the verdict if a text could not be read as mathematics.
 func (c *comparer) unparsed(v Verdict, gt, pt []token, g, p *node, errG, errP error) Verdict {
 	gt, pt = trim(withoutName(gt)), trim(withoutName(pt))
-	if len(gt) > 0 && key(gt) == key(pt) {
+	if len(gt) > 0 && sameKey(gt, pt) {
 		v.Outcome, v.Method, v.Reason = Equal, MethodText, "the same text"
 		return v
 	}
@@ -250,26 +256,31 @@ func withoutName(toks []token) []token {
 	return toks
 }
 
-// key is the text of tokens without spaces, and without braces around a single
-// token.
-func key(toks []token) string {
-	var b strings.Builder
-	for i := 0; i < len(toks); i++ {
-		if toks[i].op("{") && i+2 < len(toks) && toks[i+2].op("}") && (toks[i+1].kind != tOp || toks[i+1].text == "°") && (toks[i+1].kind != tNum || len(toks[i+1].text) == 1) {
-			i++
-			b.WriteString(toks[i].text)
-			b.WriteByte(0)
-			i++
-			continue
+// sameKey compares the texts of tokens without spaces, without braces around a
+// single token, and without case in words.
+func sameKey(a, b []token) bool {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		x, y := bareToken(a, &i), bareToken(b, &j)
+		if x.text != y.text && (x.kind != tWord || y.kind != tWord || !strings.EqualFold(x.text, y.text)) {
+			return false
 		}
-		text := toks[i].text
-		if toks[i].kind == tWord {
-			text = strings.ToLower(text)
-		}
-		b.WriteString(text)
-		b.WriteByte(0)
 	}
-	return b.String()
+	return i == len(a) && j == len(b)
+}
+
+// bareToken returns the token at *i and moves behind it.
+func bareToken(toks []token, i *int) token {
+	t := toks[*i]
+	if t.op("{") && *i+2 < len(toks) && toks[*i+2].op("}") {
+		inner := toks[*i+1]
+		if (inner.kind != tOp || inner.text == "°") && (inner.kind != tNum || len(inner.text) == 1) {
+			*i += 3
+			return inner
+		}
+	}
+	*i++
+	return t
 }
 
 // choiceOf returns the letter of "(B)", "B.", "B) text" or "(B) text".

@@ -34,9 +34,19 @@ func (c *comparer) expr(g, p *node) result {
 	if g.same(p) {
 		return equal(MethodStructure, "the same expression")
 	}
-	g, p = differentiate(g), differentiate(p)
-	if g.same(p) {
-		return equal(MethodStructure, "the same expression")
+	if x, ok := smallFraction(g); ok {
+		if y, ok := smallFraction(p); ok {
+			if x == y {
+				return equal(MethodRational, "the same number")
+			}
+			return c.rationals(x.rat(), y.rat(), inexact(g) || inexact(p))
+		}
+	}
+	if hasOp(g, opBig) || hasOp(p, opBig) {
+		g, p = differentiate(g), differentiate(p)
+		if g.same(p) {
+			return equal(MethodStructure, "the same expression")
+		}
 	}
 	x, errX := c.exact(g, nil)
 	y, errY := c.exact(p, nil)

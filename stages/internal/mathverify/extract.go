@@ -18,6 +18,12 @@ func extract(text string, compat bool) string {
 		text = text[len(text)-maxExtract:]
 	}
 	text = strings.TrimSpace(text)
+	if inner, ok := onlyBox(text); ok {
+		return inner
+	}
+	if bareAnswer(text) {
+		return text
+	}
 	if i := strings.LastIndex(text, "</think>"); i >= 0 && strings.TrimSpace(text[i+len("</think>"):]) != "" {
 		text = strings.TrimSpace(text[i+len("</think>"):]) // what was thought is no answer
 	}
@@ -71,6 +77,52 @@ func extract(text string, compat bool) string {
 		return fromSentence(text, compat)
 	}
 	return lastFormula(text, compat)
+}
+
+// onlyBox is the content of a text that is one box and nothing else.
+func onlyBox(text string) (string, bool) {
+	rest, ok := strings.CutPrefix(text, `\boxed{`)
+	if !ok || len(rest) == 0 || rest[len(rest)-1] != '}' || closingBrace(rest, 0) != len(rest)-1 {
+		return "", false
+	}
+	inner := rest[:len(rest)-1]
+	for _, b := range boxes {
+		if strings.Contains(inner, b) {
+			return "", false
+		}
+	}
+	return strings.TrimSpace(inner), true
+}
+
+// bareAnswer says whether a short text is surely nothing but a formula, so that
+// nothing has to be searched for.
+func bareAnswer(text string) bool {
+	if len(text) > 80 || len(text) == 0 || text[0] >= 'A' && text[0] <= 'J' {
+		return false
+	}
+	run := 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c >= utf8.RuneSelf, c == '$', c == '<', c == ':', c == '?', c == '#', c == '*':
+			return false
+		case c == '\\':
+			if i+1 < len(text) && (text[i+1] == '(' || text[i+1] == '[' || text[i+1] == 'b' || text[i+1] == 'f' && !strings.HasPrefix(text[i:], `\frac`)) {
+				return false
+			}
+			for i+1 < len(text) && isLetter(text[i+1]) {
+				i++
+			}
+			run = 0
+		case isLetter(c):
+			if run++; run > 1 {
+				return false
+			}
+		default:
+			run = 0
+		}
+	}
+	return true
 }
 
 // maxBoxes is how many boxes in a row can make one answer.

@@ -146,12 +146,12 @@ func (l *lexer) ascii(c byte) {
 	}
 	switch c {
 	case '=', '<', '>':
-		l.emit(tRel, string(c))
+		l.emit(tRel, l.src[l.pos:l.pos+1])
 	case '$', '`', '"', '#', '@':
 		l.spaced = true // delimiters of mathematics or of nothing
 	default:
 		if c >= ' ' {
-			l.emit(tOp, string(c))
+			l.emit(tOp, l.src[l.pos:l.pos+1])
 		}
 	}
 	l.pos++
@@ -186,61 +186,80 @@ func (l *lexer) command() {
 }
 
 func known(name string) bool {
-	if ignored[name] || spaces[name] || textCommands[name] || name == "color" || name == "textcolor" || name == "displaymode" {
-		return true
-	}
-	for _, m := range []map[string]string{relations, setOps, functions, symbols, grammar, operators} {
-		if _, ok := m[name]; ok {
-			return true
-		}
-	}
-	return false
+	return commands[name].class != unknownCommand
 }
 
+// class of a command.
+type class uint8
+
+const (
+	unknownCommand class = iota
+	looks                // ignored
+	space
+	colour
+	textual
+	symbolic // becomes one token
+)
+
+type meaning struct {
+	class class
+	kind  kind
+	text  string
+}
+
+// commands is all tables of commands in one, so that each command is looked up
+// once. Later tables do not overrule earlier ones.
+var commands = func() map[string]meaning {
+	m := map[string]meaning{"displaymode": {class: symbolic, kind: tLetter, text: `\displaymode`}, "color": {class: colour}, "textcolor": {class: colour}}
+	put := func(name string, v meaning) {
+		if m[name].class == unknownCommand {
+			m[name] = v
+		}
+	}
+	for c, names := range map[class]map[string]bool{looks: ignored, space: spaces, textual: textCommands} {
+		for name := range names {
+			put(name, meaning{class: c})
+		}
+	}
+	for _, table := range []struct {
+		kind  kind
+		names map[string]string
+	}{{tRel, relations}, {tSetOp, setOps}, {tCmd, grammar}, {tOp, operators}, {tFunc, functions}, {tLetter, symbols}} {
+		for name, text := range table.names {
+			if text == "accent" {
+				text = "accent:" + name
+			}
+			put(name, meaning{symbolic, table.kind, text})
+		}
+	}
+	return m
+}()
+
 func (l *lexer) named(name string, end int) {
-	switch {
-	case ignored[name]:
+	m := commands[name]
+	switch m.class {
+	case looks:
 		l.pos = end
 		if (name == "left" || name == "right") && strings.HasPrefix(l.src[end:], ".") {
 			l.pos++
 		}
-	case spaces[name]:
+	case space:
 		l.pos, l.spaced = end, true
 		if name == "hspace" || name == "vspace" {
 			_, l.pos = l.group(end)
 		}
-	case name == "color" || name == "textcolor":
+	case colour:
 		_, l.pos = l.group(end)
-	case textCommands[name]:
+	case textual:
 		content, after := l.group(end)
 		l.text(name, content)
 		l.pos = after
-	default:
-		l.emitNamed(name)
+	case symbolic:
+		l.emit(m.kind, m.text)
 		l.pos = end
-	}
-}
-
-func (l *lexer) emitNamed(name string) {
-	if v, ok := relations[name]; ok {
-		l.emit(tRel, v)
-	} else if v, ok := setOps[name]; ok {
-		l.emit(tSetOp, v)
-	} else if v, ok := grammar[name]; ok {
-		if v == "accent" {
-			l.emit(tCmd, "accent")
-			l.out[len(l.out)-1].text = "accent:" + name
-			return
-		}
-		l.emit(tCmd, v)
-	} else if v, ok := operators[name]; ok {
-		l.emit(tOp, v)
-	} else if v, ok := functions[name]; ok {
-		l.emit(tFunc, v)
-	} else if v, ok := symbols[name]; ok {
-		l.emit(tLetter, v)
-	} else {
+	default:
 		l.emit(tLetter, `\`+name)
+		l.pos = end
 	}
 }
 

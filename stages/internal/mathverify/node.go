@@ -56,10 +56,26 @@ type node struct {
 	depth int32 // of the tree below, at least 1
 }
 
-func leaf(o op) *node             { return seal(&node{op: o}) }
-func sym(name string) *node       { return seal(&node{op: opSym, name: name}) }
-func words(text string) *node     { return seal(&node{op: opWords, name: text}) }
-func integer(i int64) *node       { return seal(&node{op: opNum, num: big.NewRat(i, 1)}) }
+func leaf(o op) *node         { return seal(&node{op: o}) }
+func sym(name string) *node   { return seal(&node{op: opSym, name: name}) }
+func words(text string) *node { return seal(&node{op: opWords, name: text}) }
+
+// smallIntegers are made once: most numbers in answers are among them.
+var smallIntegers = func() [1024]*node {
+	var all [1024]*node
+	for i := range all {
+		all[i] = seal(&node{op: opNum, num: big.NewRat(int64(i)-1, 1)})
+	}
+	return all
+}()
+
+func integer(i int64) *node {
+	if i >= -1 && i < int64(len(smallIntegers))-1 {
+		return smallIntegers[i+1]
+	}
+	return seal(&node{op: opNum, num: big.NewRat(i, 1)})
+}
+
 func rational(r *big.Rat) *node   { return seal(&node{op: opNum, num: r}) }
 func tree(o op, k ...*node) *node { return seal(&node{op: o, kids: k}) }
 func call(name string, k ...*node) *node {
@@ -67,6 +83,12 @@ func call(name string, k ...*node) *node {
 }
 
 func add(k ...*node) *node {
+	if len(k) == 1 {
+		return k[0]
+	}
+	if !anyOp(k, opAdd) {
+		return tree(opAdd, k...)
+	}
 	flat := make([]*node, 0, len(k))
 	for _, n := range k {
 		if n.op == opAdd {
@@ -81,7 +103,22 @@ func add(k ...*node) *node {
 	return tree(opAdd, flat...)
 }
 
+func anyOp(nodes []*node, o op) bool {
+	for _, n := range nodes {
+		if n.op == o {
+			return true
+		}
+	}
+	return false
+}
+
 func mul(k ...*node) *node {
+	if len(k) == 1 {
+		return k[0]
+	}
+	if len(k) <= 16 && !anyOp(k, opMul) {
+		return tree(opMul, k...)
+	}
 	flat := make([]*node, 0, len(k))
 	for _, n := range k {
 		if n.op == opMul {
@@ -346,6 +383,9 @@ func (n *node) write(b *strings.Builder) {
 }
 
 func clip(i *big.Int) string {
+	if i.IsInt64() {
+		return strconv.FormatInt(i.Int64(), 10)
+	}
 	if i.BitLen() > 1200 {
 		return "(an integer of " + strconv.Itoa(i.BitLen()) + " bits)"
 	}

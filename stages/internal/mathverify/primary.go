@@ -272,10 +272,12 @@ func (p *parser) number() (*node, error) {
 	if plain {
 		text = p.thousands(text)
 	}
-	n := p.literals[text]
-	if n == nil {
+	var n *node
+	if plain && len(text) <= 3 {
+		n = numberNode(text) // made once for all
+	} else if n = p.literals[text]; n == nil {
 		n = numberNode(text)
-		if len(text) < 8 && len(p.literals) < 64 {
+		if len(text) < 8 && len(p.literals) < 64 && len(p.toks) > 64 {
 			if p.literals == nil {
 				p.literals = map[string]*node{}
 			}
