@@ -2,11 +2,12 @@
 
 RUNSC_VERSION         := v0.0.0-20260905035102-160fafc42237
 CHDB_VERSION          := 26.7.3-stable.1
+KAFKA_VERSION         := 4.4.0
 BUF_VERSION           := 1.75.0
 PROTOC_GEN_GO_VERSION := v1.36.12
 GOLANGCI_VERSION      := v2.12.2
 APT_PACKAGES          := python3 python3-numpy python3-sympy erofs-utils
-export RUNSC_VERSION CHDB_VERSION BUF_VERSION PROTOC_GEN_GO_VERSION GOLANGCI_VERSION APT_PACKAGES
+export RUNSC_VERSION CHDB_VERSION KAFKA_VERSION BUF_VERSION PROTOC_GEN_GO_VERSION GOLANGCI_VERSION APT_PACKAGES
 
 STAMPS  := .tools/stamps
 INSTALL := topology/tools/install.sh
@@ -40,7 +41,7 @@ build: ## Build all binaries into bin/
 ##@ Develop
 
 .PHONY: test
-test: tools generated build vet ## What CI runs: tools, build, vet, generated code, unit tests with the race detector, integration
+test: tools kafka generated build vet ## What CI runs: tools, build, vet, generated code, unit tests with the race detector, integration
 	go test -race -tags synctests -timeout 30m $(TESTARGS) $$(go list ./... | grep -v /integration)
 	go test -count=1 -timeout 30m ./integration/...
 
@@ -74,8 +75,11 @@ generated: $(STAMPS)/buf-$(BUF_VERSION) $(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_
 		rm -rf "$$before"; echo 'schemas/sluicev1 was not up to date; it is now: commit it'; exit 1; \
 	fi; rm -rf "$$before"
 
+.PHONY: kafka
+kafka: $(STAMPS)/kafka-$(KAFKA_VERSION) ## Install Apache Kafka for tests against the real broker (into .tools/kafka; Java and Maven from apt)
+
 .PHONY: integration
-integration: tools build ## Drive the built binaries: embedded services, and containers where Docker has the images
+integration: tools kafka build ## Drive the built binaries: embedded services, and containers where Docker has the images
 	go test -count=1 -v -timeout 60m ./integration/... $(ARGS)
 
 .PHONY: vectors
@@ -115,6 +119,9 @@ $(STAMPS)/runsc-$(RUNSC_VERSION):
 
 $(STAMPS)/libchdb-$(CHDB_VERSION):
 	@$(INSTALL) libchdb && mkdir -p $(@D) && touch $@
+
+$(STAMPS)/kafka-$(KAFKA_VERSION):
+	@$(INSTALL) kafka && mkdir -p $(@D) && touch $@
 
 $(STAMPS)/buf-$(BUF_VERSION):
 	@$(INSTALL) buf && mkdir -p $(@D) && touch $@

@@ -5,8 +5,8 @@
 //
 //	embedded    sluice up starts its own broker, ClickHouse, sandboxd and policy
 //	addresses   given by -brokers, -clickhouse-addr, -clickhouse-user and
-//	            -clickhouse-password-file; without them the suite starts
-//	            sluice-broker and sluice-clickhouse itself and gives their addresses
+//	            -clickhouse-password-file; without them the suite starts Apache
+//	            Kafka (what `make kafka` installed) and sluice-clickhouse itself
 //	containers  apache/kafka and clickhouse/clickhouse-server through testcontainers,
 //	            where Docker runs and has the images; skipped with the reason otherwise
 //

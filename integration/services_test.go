@@ -65,15 +65,15 @@ func (s *services) ownClickHouse(t testing.TB, dataDir string) {
 	s.flags = append(s.flags, "--clickhouse-addr", s.click, "--clickhouse-user", s.user, "--clickhouse-password-file", ready["writer_password_file"].(string))
 }
 
-// addresses: those of the flags; where there are none, of our own binaries.
+// addresses: those of the flags; where there are none, of Apache Kafka and of
+// sluice-clickhouse started here.
 func addresses(t testing.TB) *services {
 	t.Helper()
 	s := &services{namespace: "it-" + strings.ToLower(time.Now().Format("150405.000")) + ".", database: "sluice"}
 	if *brokersFlag != "" {
 		s.brokers = strings.Split(*brokersFlag, ",")
 	} else {
-		_, kafka := startReady(t, "sluice-broker", "--data-dir", t.TempDir(), "--port", "0")
-		s.brokers = []string{kafka["kafka"].(string)}
+		s.brokers = []string{apacheKafka(t)}
 	}
 	s.flags = append(s.flags, "--brokers", strings.Join(s.brokers, ","), "--namespace", s.namespace)
 	if *clickFlag == "" {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts one tool into .tools/ of this checkout. Usage: topology/tools/install.sh NAME
-# NAME is apt, runsc, libchdb, buf, protoc-gen-go or golangci-lint. The Makefile calls
+# NAME is apt, runsc, libchdb, kafka, buf, protoc-gen-go or golangci-lint. The Makefile calls
 # it only where the stamp of the wanted version is missing. Versions come from the
 # Makefile through the environment.
 set -eu
@@ -89,6 +89,14 @@ libchdb)
 	[ -n "$found" ] || { say "no libchdb.so in @chdb/lib-linux-x64-gnu@$CHDB_VERSION"; exit 1; }
 	mv -f "$found" "$tools/lib/libchdb.so"
 	rm -rf "${package%/package}"
+	;;
+kafka)
+	command -v java >/dev/null 2>&1 || apt_install default-jre-headless
+	command -v mvn >/dev/null 2>&1 || apt_install maven
+	say "Apache Kafka $KAFKA_VERSION through Maven"
+	rm -rf "$tools/kafka"
+	mvn -q -B -f topology/tools/kafka.xml -Dkafka.version="$KAFKA_VERSION" \
+		dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$tools/kafka" >&2
 	;;
 buf)
 	package=$(npm_get "@bufbuild/buf-linux-x64@$BUF_VERSION")
