@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 )
@@ -17,35 +20,38 @@ import (
 // formatKey is the metadata that marks a Parquet file as an archive.
 const formatKey = "sluice.archive.format"
 
-// rowGroup is how many rows are written together: a compromise between memory and
-// compression, since a trajectory may have 100 kB.
-const rowGroup = 1024
+// A row group has so many rows, or somewhat more than so many bytes: whoever reads or
+// writes one holds it in memory, and compression wants many.
+const (
+	groupRows  = 1024
+	groupBytes = 16 << 20
+)
 
 // row is one row of Parquet.
 type row struct {
-	Topic     string      `parquet:"topic,dict,zstd"`
+	Topic     string      `parquet:"topic,dict"`
 	Partition int32       `parquet:"partition"`
 	Offset    int64       `parquet:"offset,delta"`
 	Time      int64       `parquet:"time,timestamp(millisecond),delta"`
-	Type      string      `parquet:"type,dict,zstd"`
-	Key       []byte      `parquet:"key,zstd"`
+	Type      string      `parquet:"type,dict"`
+	Key       []byte      `parquet:"key"`
 	Headers   []rowHeader `parquet:"headers,list"`
-	Value     []byte      `parquet:"value,zstd"`
+	Value     []byte      `parquet:"value"`
 
 	// For other tools.
-	RunID       string `parquet:"run_id,dict,zstd"`
+	RunID       string `parquet:"run_id,dict"`
 	Incarnation uint32 `parquet:"incarnation"`
 	Step        uint64 `parquet:"step"`
 	Slot        uint32 `parquet:"slot"`
 	SampleIndex *int32 `parquet:"sample_index,optional"`
 	Copy        uint64 `parquet:"copy"`
-	QuestionID  string `parquet:"question_id,zstd"`
-	DataSource  string `parquet:"data_source,dict,zstd"`
+	QuestionID  string `parquet:"question_id"`
+	DataSource  string `parquet:"data_source,dict"`
 }
 
 type rowHeader struct {
-	Key   string `parquet:"key,dict,zstd"`
-	Value []byte `parquet:"value,zstd"`
+	Key   string `parquet:"key,dict"`
+	Value []byte `parquet:"value"`
 }
 
 func rowOf(r Record) row {
@@ -83,20 +89,88 @@ func (w *row) filled(r Record) Record {
 	return r
 }
 
-// parquetWriter writes one file of Parquet.
-type parquetWriter struct{ w *parquet.GenericWriter[row] }
+// parquetWriter writes one file of Parquet. Row groups are encoded on other goroutines,
+// and written in their order: the bytes depend on the records alone.
+type parquetWriter struct {
+	w      *parquet.GenericWriter[row]
+	schema *parquet.Schema
+	// rows are the next row group, of so many bytes.
+	rows  []row
+	bytes int
+	// under is what is being encoded, the oldest first.
+	under []chan encoded
+}
+
+type encoded struct {
+	group *parquet.ConcurrentRowGroupWriter
+	err   error
+}
 
 func newParquetWriter(w io.Writer) *parquetWriter {
-	return &parquetWriter{parquet.NewGenericWriter[row](w,
-		parquet.KeyValueMetadata(formatKey, strconv.Itoa(Format)), parquet.MaxRowsPerRowGroup(rowGroup))}
+	return &parquetWriter{
+		w: parquet.NewGenericWriter[row](w, parquet.KeyValueMetadata(formatKey, strconv.Itoa(Format)),
+			// Token ids become no smaller by more effort.
+			parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest})),
+		schema: parquet.SchemaOf(row{}),
+	}
 }
 
+// Write keeps the record's bytes for a while.
 func (p *parquetWriter) Write(r Record) error {
-	_, err := p.w.Write([]row{rowOf(r)})
-	return err
+	p.rows = append(p.rows, rowOf(r))
+	if p.bytes += len(r.Value); len(p.rows) < groupRows && p.bytes < groupBytes {
+		return nil
+	}
+	return p.flush()
 }
 
-func (p *parquetWriter) Close() error { return p.w.Close() }
+// flush has the row group encoded, and writes those that came before it.
+func (p *parquetWriter) flush() error {
+	if len(p.rows) == 0 {
+		return nil
+	}
+	rows, done, group := p.rows, make(chan encoded, 1), p.w.BeginRowGroup()
+	p.rows, p.bytes = nil, 0
+	p.under = append(p.under, done)
+	go func() { done <- encoded{group, p.encode(group, rows)} }()
+	return p.commit(runtime.GOMAXPROCS(0) - 1)
+}
+
+func (p *parquetWriter) encode(group *parquet.ConcurrentRowGroupWriter, rows []row) error {
+	some := make([]parquet.Row, 0, 64)
+	for part := range slices.Chunk(rows, cap(some)) {
+		some = some[:0]
+		for i := range part {
+			some = append(some, p.schema.Deconstruct(nil, &part[i]))
+		}
+		if _, err := group.WriteRows(some); err != nil {
+			return err
+		}
+	}
+	return group.Flush()
+}
+
+// commit writes row groups until no more than that many are left.
+func (p *parquetWriter) commit(left int) error {
+	for len(p.under) > left {
+		e := <-p.under[0]
+		p.under = p.under[1:]
+		if e.err != nil {
+			return e.err
+		}
+		if _, err := e.group.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parquetWriter) Close() error {
+	if err := errors.Join(p.flush(), p.commit(0)); err != nil {
+		return err
+	}
+	return p.w.Close()
+}
 
 // batchBytes is about how many encoded bytes of records are a batch, of which a page
 // may have to be read twice.

@@ -217,6 +217,9 @@ func (s *FolderSink) columns(ctx context.Context, topic string, f *outFile, wrot
 
 // Clean implements Sink.
 func (s *FolderSink) Clean() error {
+	if s.format != archive.Parquet {
+		return nil
+	}
 	left, err := filepath.Glob(filepath.Join(s.state, "*.rows"))
 	for _, name := range left {
 		err = errors.Join(err, os.Remove(name))
