@@ -10,7 +10,7 @@ func protect(cfg *Config, groups *cgroup.Manager) api.Protections {
 	p := api.Protections{
 		Isolation: "gvisor", Platform: cfg.Platform,
 		Processes: "RLIMIT_NPROC inside gVisor",
-		Disk:      "read-only root; tmpfs size limits; inodes by the memory limit",
+		Disk:      "read-only root; tmpfs size limits; number of files by the memory limit alone (about 2 KiB each)",
 		Network:   "none but a private loopback",
 		Output:    "counted by the daemon",
 		WallTime:  "killed by the daemon",

@@ -93,17 +93,20 @@ func TestTracebackShowsTheProgram(t *testing.T) {
 func TestClonesDrawDifferentNumbers(t *testing.T) {
 	d := startDaemon(t, "--pool=bare=0,sympy=2")
 	const draw = `
-import os, random, secrets, tempfile, uuid
+import mpmath, multiprocessing, os, random, secrets, ssl, tempfile, uuid
 import numpy as np, sympy
 from sympy.core.random import rng
 for x in (random.random(), np.random.rand(), np.random.default_rng().random(), rng.random(), secrets.token_hex(8),
-          os.urandom(8).hex(), uuid.uuid4(), uuid.uuid1(), tempfile.mktemp(), random.SystemRandom().random()):
+          os.urandom(8).hex(), uuid.uuid4(), uuid.uuid1(), tempfile.mktemp(), random.SystemRandom().random(),
+          random.Random().random(), np.random.RandomState().rand(), np.random.Generator(np.random.PCG64()).random(),
+          np.random.permutation(10**6)[0], mpmath.rand(), sympy.randprime(10**9, 10**12), sympy.randMatrix(1, 1, 0, 10**9)[0],
+          ssl.RAND_bytes(8).hex(), multiprocessing.current_process().authkey.hex()):
     print(x)
 `
 	first := strings.Fields(call(t, d, api.Request{Code: draw}).Stdout.Text())
 	second := strings.Fields(call(t, d, api.Request{Code: draw}).Stdout.Text())
-	if len(first) != 10 || len(second) != 10 {
-		t.Fatalf("drew %d and %d values, want 10 each", len(first), len(second))
+	if len(first) != 19 || len(second) != 19 {
+		t.Fatalf("drew %d and %d values, want 19 each", len(first), len(second))
 	}
 	for i := range first {
 		if first[i] == second[i] {

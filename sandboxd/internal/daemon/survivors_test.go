@@ -112,6 +112,19 @@ func TestKillNineLeavesNothing(t *testing.T) {
 	if left := processesNaming(prefix); len(left) > 0 {
 		t.Errorf("processes %v survive the successor", left)
 	}
+	// The killed daemon's parent control groups were taken over and are gone
+	// with the successor.
+	closed, err := state.Open(cfg.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed.Close()
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, e os.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(e.Name(), closed.GroupName()) {
+			t.Errorf("control group %s survives the successor", path)
+		}
+		return nil
+	})
 }
 
 // A process that a predecessor left running is swept, and nobody else's.

@@ -12,20 +12,23 @@ import (
 // runsc starts each sandbox's kernel with an empty environment, but lets a
 // program of its installation run ahead of it, a "prewarmer" that it looks for in
 // a folder of sidecars. Ours is a shell script that sets the Go runtime's
-// garbage collector: a kernel that lives for one program need not collect at
-// all while it is restored, which is a tenth of what a sandbox costs.
+// garbage collector: a kernel that lives for one program need not collect while
+// it is restored, which is a tenth of what a sandbox costs.
 const (
 	prewarmerName = "gvisor-sentry-prewarmer"
 	sidecarsEnv   = "GVISOR_SIDECAR_BINARIES_DIR"
 	sidecarsName  = "gvisor-bin"
 )
 
-// The kernel collects only when its own memory reaches a share of the sandbox's
-// limit, within these bounds. A restored kernel holds about 24 MiB.
+// A restored kernel has allocated about 24 MiB. With kernelGrowth it collects for
+// the first time at that size (4 MiB times kernelGrowth/100), and then whenever
+// it has grown by as much again; the limit, a share of the sandbox's, makes it
+// collect more often before the program lacks the memory. A smaller limit halves
+// the speed of programs that make very many files.
 const (
-	kernelShare     = 8
-	minKernelMemory = 32 << 20
-	maxKernelMemory = 64 << 20
+	kernelGrowth    = 600
+	kernelShare     = 3
+	minKernelMemory = 48 << 20
 )
 
 // ErrNoPrewarmer occurs when sandboxes' kernels cannot be tuned here.
@@ -45,11 +48,11 @@ func Prewarm(dir, path string, memory int64) (string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoPrewarmer, err)
 	}
-	limit := min(max(memory/kernelShare, minKernelMemory), maxKernelMemory)
+	limit := max(memory/kernelShare, minKernelMemory)
 	// Its arguments are the binary, as a link that means the shell itself by
 	// now, the name to give it, and the binary's arguments.
 	script := filepath.Join(folder, prewarmerName)
-	text := fmt.Sprintf("#!/bin/sh\nshift 2\nGOGC=off GOMEMLIMIT=%d exec %s \"$@\"\n", limit, quote(path))
+	text := fmt.Sprintf("#!/bin/sh\nshift 2\nGOGC=%d GOMEMLIMIT=%d exec %s \"$@\"\n", kernelGrowth, limit, quote(path))
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoPrewarmer, err)
 	}

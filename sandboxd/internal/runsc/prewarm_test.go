@@ -11,7 +11,7 @@ import (
 // The prewarmer becomes the runtime, with its arguments and the collector's
 // settings, whatever the path looks like.
 func TestPrewarm(t *testing.T) {
-	for memory, limit := range map[int64]string{128 << 20: "33554432", 384 << 20: "50331648", 512 << 20: "67108864", 8 << 30: "67108864"} {
+	for memory, limit := range map[int64]string{128 << 20: "50331648", 384 << 20: "134217728"} {
 		dir := filepath.Join(t.TempDir(), `it's "odd" $HOME`)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -25,7 +25,7 @@ func TestPrewarm(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, err := exec.Command(filepath.Join(folder, prewarmerName), "/proc/self/exe", "runsc-sandbox", "--x=1 2", "boot").CombinedOutput()
-		if want := "off " + limit + " --x=1 2 boot\n"; err != nil || string(out) != want {
+		if want := "600 " + limit + " --x=1 2 boot\n"; err != nil || string(out) != want {
 			t.Errorf("memory %d: got %q, %v; want %q", memory, out, err, want)
 		}
 	}
