@@ -41,6 +41,8 @@ func (a *Archive) Close() error {
 type Batch struct {
 	// Rows counts them: of JSON lines every line, also the first one and blank ones.
 	Rows int64
+	// Share is how much of the file has been read behind them, from 0 to 1.
+	Share float64
 	// decode gives the records of which want is true.
 	decode func(want func(topic, kind string) bool) ([]Record, error)
 	topic  string
@@ -91,9 +93,13 @@ func (a *Archive) Batches(topic string, skip int64, f func(Batch) error) error {
 const blockBytes = 1 << 20
 
 // lineBatches cuts a file into blocks of whole lines.
-func lineBatches(file io.Reader, name string, skip int64, f func(Batch) error) error {
+func lineBatches(file *os.File, name string, skip int64, f func(Batch) error) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
 	var rest []byte // the beginning of a line
-	size := blockBytes
+	size, read := blockBytes, int64(0)
 	for line := int64(1); ; {
 		block := make([]byte, len(rest)+size)
 		copy(block, rest)
@@ -103,6 +109,7 @@ func lineBatches(file io.Reader, name string, skip int64, f func(Batch) error) e
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		block = block[:len(rest)+n]
+		read += int64(n)
 		end := bytes.LastIndexByte(block, '\n') + 1
 		if last {
 			end = len(block)
@@ -123,7 +130,7 @@ func lineBatches(file io.Reader, name string, skip int64, f func(Batch) error) e
 		line = from + rows
 		if rows > 0 {
 			decode := func(want func(topic, kind string) bool) ([]Record, error) { return parseLines(text, from, want) }
-			if err := f(Batch{Rows: rows, decode: decode}); err != nil {
+			if err := f(Batch{Rows: rows, Share: float64(read) / float64(max(info.Size(), read)), decode: decode}); err != nil {
 				return err
 			}
 		}

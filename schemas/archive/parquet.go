@@ -178,9 +178,11 @@ const batchBytes = 4 << 20
 
 // parquetBatches cuts a file's row groups into batches.
 func parquetBatches(pf parquetFile, skip int64, f func(Batch) error) error {
+	read, all := int64(0), max(pf.NumRows(), 1)
 	for g, group := range pf.RowGroups() {
 		rows := group.NumRows()
 		if skip >= rows {
+			read += rows
 			skip -= rows
 			continue
 		}
@@ -193,10 +195,11 @@ func parquetBatches(pf parquetFile, skip int64, f func(Batch) error) error {
 			decode := func(want func(topic, kind string) bool) ([]Record, error) {
 				return readRows(group, from, to, want)
 			}
-			if err := f(Batch{Rows: to - from, decode: decode}); err != nil {
+			if err := f(Batch{Rows: to - from, Share: float64(read+to) / float64(all), decode: decode}); err != nil {
 				return err
 			}
 		}
+		read += rows
 		skip = 0
 	}
 	return nil

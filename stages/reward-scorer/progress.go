@@ -25,20 +25,20 @@ type progress struct {
 
 func newProgress(w io.Writer) *progress { return &progress{w: w, now: time.Now} }
 
+var counted = map[string]string{"scoring": "trajectories", "batching": "steps", "writing": "records"}
+
 func (p *progress) show(at replayer.Progress) {
 	if at.Phase != p.phase {
 		p.phase, p.since, p.from = at.Phase, p.now(), at.Done
 	}
-	what := map[string]string{"scoring": "trajectories", "batching": "steps"}[at.Phase]
-	line := fmt.Sprintf("%s: %d %s", at.Phase, at.Done, what)
-	if at.Total > 0 {
-		of := "of"
-		if at.Phase == "scoring" {
-			of = "of at most" // markers of transactions are no trajectories
-		}
-		line = fmt.Sprintf("%s: %d %s %d %s (%d %%)", at.Phase, at.Done, of, at.Total, what, 100*at.Done/at.Total)
+	line := fmt.Sprintf("%s: %d %s", at.Phase, at.Done, counted[at.Phase])
+	if at.Ended {
+		line += ", done"
+	} else {
+		line += fmt.Sprintf(" (%d %%)", int(100*at.Share))
 	}
-	if d := p.now().Sub(p.since); d > 0 {
+	// Of less than a second a rate says nothing.
+	if d := p.now().Sub(p.since); d >= time.Second {
 		line += fmt.Sprintf(", %.0f/s", float64(at.Done-p.from)/d.Seconds())
 	}
 	fmt.Fprintln(p.w, line)

@@ -28,9 +28,9 @@ touched: new scores, the recorded groups closed again with new advantages, new b
 
 What is replayed comes from Kafka (scored or trajectories, and for groups the closings in
 grouped) or from an archive that sluice export made. It goes into topics of the replay's
-own, replay-ID.scored and so on behind the namespace, or with --to into a folder, an archive
-of JSON lines or Parquet. sluice replay makes the topics; metrics-writer --replay-id ID puts them into
-ClickHouse beside the original.
+own, replay-ID.scored and so on behind the namespace, or with --to into a folder, an
+archive of JSON lines or Parquet. sluice replay makes the topics; metrics-writer
+--replay-id ID puts them into ClickHouse beside the original.
 
 Membership of groups is what was recorded: who was missing or ungraded stays so. Give the
 rules of advantages and batches as the original had them, unless they are to differ.

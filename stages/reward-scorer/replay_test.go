@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,9 +78,54 @@ func TestReplayOfAnArchiveUnderAnotherReward(t *testing.T) {
 	if err != nil || back.Scored != sum.Scored || back.RewardChanged != sum.RewardChanged || back.Used+back.Degenerate+back.Dropped != sum.Used+sum.Degenerate+sum.Dropped {
 		t.Errorf("back: %+v, %v", back, err)
 	}
+	// As Parquet it is the same.
+	columns := filepath.Join(t.TempDir(), "columns")
+	if _, said, err := replayed(t, append(slices.Clone(args), "--to", columns, "--format", "parquet")...); err != nil || !strings.Contains(said, "writing: ") {
+		t.Errorf("to Parquet: %v, %q", err, said)
+	}
+	for _, topic := range []string{"scored", "grouped", "ppo-batches"} {
+		if diff := cmp.Diff(records(t, out, topic), records(t, columns, topic)); diff != "" {
+			t.Errorf("%s as Parquet:\n%s", topic, diff)
+		}
+	}
 	// The same id with another reward is not gone on with.
 	if _, _, err := replayed(t, "--id", "shaped", "--archive", dir, "--to", out, "--until", "batches"); !errors.Is(err, stage.ErrUnusable) {
 		t.Errorf("another reward under the same id: %v, want ErrUnusable", err)
+	}
+}
+
+func records(t *testing.T, dir, topic string) (all []archive.Record) {
+	t.Helper()
+	a, err := archive.Open(dir)
+	if err == nil {
+		err = a.Read(topic, func(r archive.Record) error { all = append(all, r); return nil })
+	}
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d records of %s in %s: %v", len(all), topic, dir, err)
+	}
+	return all
+}
+
+// A replay that finds nothing says so: it is a filter that is wrong.
+func TestNothingToReplay(t *testing.T) {
+	dir := recordedRun(t)
+	_, _, err := replayed(t, "--id", "none", "--archive", dir, "--to", filepath.Join(t.TempDir(), "out"), "--run", "other", "--until", "scores")
+	if !errors.Is(err, replayer.ErrNothing) || !strings.Contains(err.Error(), "not selected") {
+		t.Errorf("of another run: %v, want ErrNothing", err)
+	}
+	// One file has no closings.
+	_, _, err = replayed(t, "--id", "one", "--archive", filepath.Join(dir, "scored.parquet"), "--to", filepath.Join(t.TempDir(), "out"))
+	if !errors.Is(err, archive.ErrNotFound) || !strings.Contains(err.Error(), "stop at scores") {
+		t.Errorf("groups of a file of scores: %v, want ErrNotFound", err)
+	}
+	// A reward that fails leaves ungraded what it fails on, and the reason is said.
+	file := filepath.Join(t.TempDir(), "reward.yaml")
+	if err := os.WriteFile(file, []byte("rewards:\n  - {name: e, kind: expression, expression: '1.0 / double(turns - turns)'}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sum, _, err := replayed(t, "--id", "inf", "--archive", dir, "--to", filepath.Join(t.TempDir(), "out"), "--reward", file)
+	if err != nil || sum.RewardFailed == 0 || sum.Graded != 0 || sum.NowWrong != 0 || len(sum.Examples) == 0 || !strings.Contains(sum.Examples[0], "+Inf") {
+		t.Errorf("a reward without end: %+v, %v", sum, err)
 	}
 }
 
@@ -96,6 +142,10 @@ func TestReplayFlagsThatCannotWork(t *testing.T) {
 		{"--id a --token-reduction max", "--token-reduction"},
 		{"--id a --parallel -1", "--parallel"},
 		{"--id a --steps 0", "steps"},
+		{"--id a --format parquet", "--to"},
+		{"--id a --to out --format csv", "csv"},
+		{"--id a --to out.parquet", "--format parquet"},
+		{"--id a --to out.jsonl", "want a folder"},
 		{"--id a --question q --until batches --archive " + dir + " --to " + t.TempDir(), "whole steps"},
 		{"--id a extra", "extra"},
 	} {
@@ -114,11 +164,15 @@ func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	p, now := newProgress(&out), time.Unix(0, 0)
 	p.now = func() time.Time { return now }
-	for _, at := range []replayer.Progress{{Phase: "scoring", Done: 100, Total: 400}, {Phase: "scoring", Done: 300, Total: 400}, {Phase: "batching", Done: 1, Total: 2}} {
+	for _, at := range []replayer.Progress{
+		{Phase: "scoring", Done: 100, Share: 0.25}, {Phase: "scoring", Done: 300, Share: 0.759}, {Phase: "scoring", Done: 400, Share: 1, Ended: true},
+		{Phase: "batching", Done: 1, Share: 0.5}, {Phase: "writing", Done: 7, Share: 1, Ended: true},
+	} {
 		p.show(at)
 		now = now.Add(2 * time.Second)
 	}
-	want := "scoring: 100 of at most 400 trajectories (25 %)\nscoring: 300 of at most 400 trajectories (75 %), 100/s\nbatching: 1 of 2 steps (50 %)\n"
+	want := "scoring: 100 trajectories (25 %)\nscoring: 300 trajectories (75 %), 100/s\nscoring: 400 trajectories, done, 75/s\n" +
+		"batching: 1 steps (50 %)\nwriting: 7 records, done\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}

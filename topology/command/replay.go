@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -94,9 +95,13 @@ func replayTopology(t topology.Topology) topology.Topology {
 }
 
 // passSignals runs a child that gets the signals this process gets, whoever sent them,
-// each once: it is in a process group of its own.
+// each once: it is in a process group of its own. Where this process is killed, it is
+// told to end.
 func passSignals(run *exec.Cmd) error {
-	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// The kernel tells it when the thread ends that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)

@@ -34,7 +34,7 @@ func (r *run) batch(ctx context.Context) error {
 	if err := r.spool.sync(); err != nil {
 		return err
 	}
-	return pipeline[replay.Step, closedStep]{
+	err := pipeline[replay.Step, closedStep]{
 		workers: r.Workers, produce: produce, work: r.closeStep, idle: r.idle, every: r.Every,
 		commit: func(ctx context.Context, c closedStep) error {
 			if err := r.write(ctx, c.items); err != nil {
@@ -42,9 +42,13 @@ func (r *run) batch(ctx context.Context) error {
 			}
 			r.cp.Summary.addStep(c.summary)
 			r.cp.Step++
-			return r.committed(ctx, Progress{Phase: phaseBatching, Done: int64(r.cp.Step), Total: int64(len(steps))})
+			return r.committed(ctx, Progress{Phase: phaseBatching, Done: int64(r.cp.Step), Share: float64(r.cp.Step) / float64(len(steps))})
 		},
 	}.run(ctx)
+	if err == nil {
+		r.Progress(Progress{Phase: phaseBatching, Done: int64(r.cp.Step), Share: 1, Ended: true})
+	}
+	return err
 }
 
 func (s *Summary) addStep(o Summary) {

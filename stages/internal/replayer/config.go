@@ -21,6 +21,8 @@ var (
 	ErrConfig = errors.New("replay misconfigured")
 	// ErrOther: the state folder or the output belongs to another replay.
 	ErrOther = errors.New("of another replay")
+	// ErrNothing: there was nothing to replay.
+	ErrNothing = errors.New("nothing was replayed")
 	// ErrBusy: another process works on the same replay.
 	ErrBusy = errors.New("another process works on this replay")
 )
@@ -81,9 +83,12 @@ type Config struct {
 type Progress struct {
 	// Phase is "scoring", "batching" (closings and batches) or "writing" (of Parquet).
 	Phase string
-	// Done of Total: records read, steps, or records written. Total may count too much by markers of
-	// transactions; it is 0 where it is not known.
-	Done, Total int64
+	// Done counts trajectories read, steps, or records written.
+	Done int64
+	// Share is how much of the phase that is, from 0 to 1.
+	Share float64
+	// Ended: there is no more of the phase.
+	Ended bool
 }
 
 // Source gives recorded records.
@@ -103,6 +108,8 @@ type Batch struct {
 	Records func(types ...string) ([]archive.Record, error)
 	// Behind is the position after them.
 	Behind Position
+	// Share is how much of all that is read lies before it, from 0 to 1.
+	Share float64
 }
 
 // Bounds is what is read of a topic.

@@ -32,12 +32,12 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 		return Summary{}, err
 	}
 	if r.cp.Phase == phaseDone {
-		return r.cp.Summary, r.clean()
+		return r.finished()
 	}
 	defer r.spool.close()
 	err = r.work(ctx)
 	if err == nil {
-		return r.cp.Summary, r.clean()
+		return r.finished()
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && !r.torn {
 		// What was committed is whole: keep it, if that does not take long.
@@ -51,6 +51,14 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 // lastSave bounds how long an interrupted replay tries to keep what it did since its
 // last checkpoint.
 const lastSave = 10 * time.Second
+
+func (r *run) finished() (Summary, error) {
+	err := r.clean()
+	if s := r.cp.Summary; err == nil && s.Scored == 0 {
+		err = fmt.Errorf("%w: of %d trajectories that were read %d were not selected and %d not readable", ErrNothing, s.Read, s.NotMeant, s.Unreadable)
+	}
+	return r.cp.Summary, err
+}
 
 // clean removes what only a replay under way needs.
 func (r *run) clean() error {
@@ -80,7 +88,7 @@ func (r *run) start(ctx context.Context) error {
 	}
 	fresh := r.cp == nil
 	if fresh {
-		r.cp = &checkpoint{Version: checkpointVersion, ID: r.ID, Fingerprint: r.Fingerprint, Phase: phaseScoring, Bounds: map[string]Bounds{}}
+		r.cp = &checkpoint{Version: checkpointVersion, ID: r.ID, Fingerprint: r.Fingerprint, Phase: phaseScoring, Bounds: map[string]Bounds{}, Summary: Summary{ID: r.ID}}
 		if err := r.bound(ctx); err != nil {
 			return err
 		}
@@ -118,11 +126,8 @@ func (r *run) bound(ctx context.Context) error {
 		return fmt.Errorf("%w: there is no topic %s to replay", archive.ErrNotFound, r.Trajectories)
 	}
 	r.cp.Bounds[r.Trajectories] = b
-	// Closings come after what they close: offsets of another topic say nothing of
-	// them, the time at which to begin does.
-	later := archive.Selection{Since: r.Select.Since}
 	for _, topic := range r.planTopics() {
-		if b, err = r.Source.Bounds(ctx, topic, later); err != nil {
+		if b, err = r.Source.Bounds(ctx, topic, r.since()); err != nil {
 			return err
 		}
 		if b.Absent && topic == topicGrouped {
@@ -144,7 +149,12 @@ func (r *run) planTopics() []string {
 	return nil
 }
 
+// since selects closings and batches. They come after what they close: offsets of another
+// topic say nothing of them, the time at which to begin does.
+func (r *run) since() archive.Selection { return archive.Selection{Since: r.Select.Since} }
+
 func (r *run) readPlan(ctx context.Context) error {
+	since := r.since()
 	for _, topic := range r.planTopics() {
 		if r.cp.Bounds[topic].Absent {
 			continue
@@ -152,7 +162,7 @@ func (r *run) readPlan(ctx context.Context) error {
 		err := r.Source.Read(ctx, topic, r.cp.Bounds[topic], Position{}, func(b Batch) error {
 			records, err := b.Records("GroupClosed", "StepBatch")
 			for _, rec := range records {
-				if err == nil && r.Select.Said(rec) {
+				if err == nil && since.Placed(rec) && r.Select.Said(rec) {
 					err = r.addToPlan(rec)
 				}
 			}
@@ -161,6 +171,9 @@ func (r *run) readPlan(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	if r.Until != Scores && r.plan.Groups() == 0 {
+		return fmt.Errorf("%w: %s says of no group that is meant what became of it: stop at scores, or select others", archive.ErrNotFound, topicGrouped)
 	}
 	return nil
 }
@@ -195,7 +208,10 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.at("finish"); err != nil {
 		return err
 	}
-	err := r.Sink.Finish(ctx, r.cp.Summary, func(done, total int64) { r.tell(Progress{phaseWriting, done, total}) })
+	err := r.Sink.Finish(ctx, r.cp.Summary, func(done, total int64) {
+		p := Progress{Phase: phaseWriting, Done: done, Share: float64(done) / float64(total), Ended: done == total}
+		r.tell(p)
+	})
 	if err != nil {
 		return err
 	}
@@ -224,7 +240,7 @@ func (r *run) committed(ctx context.Context, p Progress) error {
 }
 
 func (r *run) tell(p Progress) {
-	if now := time.Now(); now.Sub(r.told) >= time.Second {
+	if now := time.Now(); now.Sub(r.told) >= time.Second || p.Ended {
 		r.told = now
 		r.Progress(p)
 	}
@@ -275,6 +291,8 @@ type Summary struct {
 	Repeated   int64 `json:"repeated"`
 	Scored     int64 `json:"scored"`
 	Graded     int64 `json:"graded"`
+	// RewardFailed are those on which the reward that decides failed: ungraded.
+	RewardFailed int64 `json:"reward_failed,omitempty"`
 	// Beside the recorded score, where there is one.
 	RewardChanged int64 `json:"reward_changed"`
 	NowCorrect    int64 `json:"now_correct"`

@@ -19,6 +19,7 @@ type rescored struct {
 	summary  Summary
 	examples []string
 	behind   Position
+	share    float64
 }
 
 type member struct {
@@ -26,7 +27,9 @@ type member struct {
 	replay.Outcome
 	item Item
 	kept []byte
-	// change compares with the recorded score.
+	// failed: the reward that decides failed on it.
+	failed bool
+	// Beside the recorded score.
 	reward, correct, wrong bool
 }
 
@@ -35,22 +38,25 @@ func (r *run) score(ctx context.Context) error {
 	produce := func(ctx context.Context, yield func(Batch) error) error {
 		return r.Source.Read(ctx, r.Trajectories, bounds, r.cp.Position, yield)
 	}
-	total := bounds.Offsets.Records()
-	return pipeline[Batch, rescored]{
+	err := pipeline[Batch, rescored]{
 		workers: r.Workers, produce: produce, work: r.rescore, idle: r.idle, every: r.Every,
 		commit: func(ctx context.Context, c rescored) error {
 			if err := r.commitScores(ctx, c); err != nil {
 				return err
 			}
-			return r.committed(ctx, Progress{Phase: phaseScoring, Done: r.cp.Summary.Read, Total: total})
+			return r.committed(ctx, Progress{Phase: phaseScoring, Done: r.cp.Summary.Read, Share: c.share})
 		},
 	}.run(ctx)
+	if err == nil {
+		r.Progress(Progress{Phase: phaseScoring, Done: r.cp.Summary.Read, Share: 1, Ended: true})
+	}
+	return err
 }
 
 // rescore is the work on one batch.
 func (r *run) rescore(ctx context.Context, b Batch) (rescored, error) {
 	records, err := b.Records()
-	out := rescored{behind: b.Behind, summary: Summary{Read: int64(len(records))}}
+	out := rescored{behind: b.Behind, share: b.Share, summary: Summary{Read: int64(len(records))}}
 	if err != nil {
 		return out, err
 	}
@@ -84,10 +90,16 @@ func (r *run) rescore(ctx context.Context, b Batch) (rescored, error) {
 		if err != nil {
 			return out, err
 		}
+		if len(s.GetScores()) > 0 && !s.GetGraded() {
+			m.failed = true
+			out.examples = append(out.examples, fmt.Sprintf("%s: ungraded: %s", m.Place, s.GetUngradedReason()))
+		}
 		if old, ok := recorded[i].Body.(*sluicev1.Scored); ok {
 			m.reward = old.GetReward() != s.GetReward() || old.GetGraded() != s.GetGraded()
-			m.correct = s.GetCorrect() && !old.GetCorrect()
-			m.wrong = old.GetCorrect() && !s.GetCorrect()
+			if old.GetGraded() && s.GetGraded() {
+				m.correct = s.GetCorrect() && !old.GetCorrect()
+				m.wrong = old.GetCorrect() && !s.GetCorrect()
+			}
 		}
 		out.all = append(out.all, m)
 	}
@@ -162,6 +174,7 @@ func (r *run) commitScores(ctx context.Context, c rescored) error {
 		}
 		items = append(items, m.item)
 		count(&sum.Graded, m.Graded)
+		count(&sum.RewardFailed, m.failed)
 		count(&sum.RewardChanged, m.reward)
 		count(&sum.NowCorrect, m.correct)
 		count(&sum.NowWrong, m.wrong)
@@ -169,7 +182,6 @@ func (r *run) commitScores(ctx context.Context, c rescored) error {
 	if err := r.write(ctx, items); err != nil {
 		return err
 	}
-	sum.ID = r.ID
 	sum.Scored += int64(len(items))
 	sum.Read += c.summary.Read
 	sum.NotMeant += c.summary.NotMeant

@@ -49,7 +49,7 @@ func (k *KafkaSource) Read(ctx context.Context, name string, b Bounds, behind Po
 		}
 		last := all[len(all)-1]
 		behind = Position{behind.Records + int64(len(all)), &topic.Position{Partition: last.Partition, Offset: last.Offset}}
-		batch := Batch{ofTypes(all), behind}
+		batch := Batch{ofTypes(all), behind, share(b.Offsets, *behind.Last)}
 		all, bytes = make([]archive.Record, 0, batchRecords), 0
 		return f(batch)
 	}
@@ -64,6 +64,19 @@ func (k *KafkaSource) Read(ctx context.Context, name string, b Bounds, behind Po
 		return err
 	}
 	return flush()
+}
+
+// share is how much lies before a position, offsets of markers included.
+func share(b topic.Bounds, at topic.Position) float64 {
+	var before int64
+	for p, span := range b {
+		if p < at.Partition {
+			before += span.To - span.From
+		} else if p == at.Partition {
+			before += at.Offset + 1 - span.From
+		}
+	}
+	return float64(before) / float64(max(b.Records(), 1))
 }
 
 // ofTypes gives records that are decoded already.
@@ -105,7 +118,7 @@ func (a *ArchiveSource) Read(ctx context.Context, name string, b Bounds, behind 
 			return err
 		}
 		behind.Records += rows.Rows
-		return f(Batch{rows.Records, behind})
+		return f(Batch{rows.Records, behind, rows.Share})
 	})
 }
 
