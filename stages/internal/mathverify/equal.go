@@ -48,6 +48,9 @@ func (c *comparer) expr(g, p *node) result {
 			return equal(MethodStructure, "the same expression")
 		}
 	}
+	if c.compat {
+		g, p = c.polynomialDivisors(g), c.polynomialDivisors(p)
+	}
 	x, errX := c.exact(g, nil)
 	y, errY := c.exact(p, nil)
 	if errX == nil && errY == nil {
@@ -202,7 +205,7 @@ func (c *comparer) identity(g, p *node) (result, bool) {
 			return result{}, false
 		}
 		same = same && x == y
-		proof = proof && !f.met && !(f.pi && f.e)
+		proof = proof && !f.met && (!f.pi || !f.e)
 		rationalFunction = rationalFunction && !f.met && !f.beyond
 		if !same && !proof {
 			return result{}, false
@@ -256,7 +259,7 @@ func (c *comparer) peel(g, p *node) (result, bool) {
 		}
 		b, x, y = integer(r), mul(integer(i), x), mul(integer(j), y) // 9^x against 3^y
 	}
-	if b.op != opE && !(b.op == opNum && b.num.Cmp(big.NewRat(1, 1)) > 0) {
+	if b.op != opE && (b.op != opNum || b.num.Cmp(big.NewRat(1, 1)) <= 0) {
 		return result{}, false
 	}
 	if len(symbolsOf(g, p)) > 0 || hasOp(g, opI) || hasOp(p, opI) || inexact(g) || inexact(p) {

@@ -2,6 +2,7 @@ package mathverify
 
 import (
 	"errors"
+	"math"
 	"math/big"
 )
 
@@ -53,8 +54,14 @@ func (b *budget) exact(n *node, vars env) (*big.Rat, error) {
 		}
 		return nil, errNotRational
 	case opAdd, opMul:
+		if r, ok := smallFraction(n); ok {
+			return r.rat(), nil
+		}
 		return b.fold(n, vars)
 	case opPow:
+		if r, ok := smallFraction(n); ok {
+			return r.rat(), nil
+		}
 		return b.exactPow(n, vars)
 	case opPercent:
 		x, err := b.exact(n.kids[0], vars)
@@ -211,6 +218,13 @@ func (b *budget) perfectRoot(x, e *big.Rat) (*big.Rat, error) {
 func rootOf(x *big.Int, n int) (*big.Int, bool) {
 	if x.Sign() == 0 || n == 1 {
 		return x, true
+	}
+	if n == 2 && x.IsInt64() && x.Sign() > 0 && x.BitLen() <= 52 {
+		r := int64(math.Sqrt(float64(x.Int64())))
+		if r*r != x.Int64() {
+			return nil, false
+		}
+		return big.NewInt(r), true
 	}
 	if n == 2 {
 		r := new(big.Int).Sqrt(x)

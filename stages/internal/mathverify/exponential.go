@@ -8,11 +8,10 @@ import (
 // part is one term of an exponent or an angle: a rational number times what is
 // left, or times 1, π or i.
 type part struct {
-	factor    *big.Rat
-	rest      []*node // of the product, without rational factors, π and i
-	pi, i     bool
-	unfolded  bool // the rest holds more than variables
-	squaresOf int
+	factor   *big.Rat
+	rest     []*node // of the product, without rational factors, π and i
+	pi, i    bool
+	unfolded bool // the rest holds more than variables
 }
 
 const maxParts = 24

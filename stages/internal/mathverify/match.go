@@ -1,5 +1,7 @@
 package mathverify
 
+import "strconv"
+
 // maxUnordered bounds the pairs that are compared one by one.
 const maxUnordered = 40
 
@@ -49,8 +51,14 @@ func spelledChoices(list []*node) string {
 func (c *comparer) without(a, b []*node) (restA, restB []*node) {
 	key := func(n *node) string {
 		if n.isExpr() {
+			if r, ok := smallFraction(n); ok {
+				if r = reduce(r.num, r.den); r.den == 1 {
+					return strconv.FormatInt(r.num, 10)
+				}
+				return strconv.FormatInt(r.num, 10) + "/" + strconv.FormatInt(r.den, 10)
+			}
 			if r, err := c.exact(n, nil); err == nil && bitSize(r) < 4096 {
-				return r.String()
+				return r.RatString()
 			}
 		}
 		return string(n.hash64())

@@ -43,76 +43,6 @@ func parse(toks []token, r reading) (*node, bool, error) {
 	return n, p.ambiguous, err
 }
 
-// trim drops punctuation around an answer and redundant nesting.
-func trim(toks []token) []token {
-	for len(toks) > 0 {
-		last := toks[len(toks)-1]
-		if last.kind == tOp && strings.Contains(".,;:?&^*", last.text) || last.op(`\\`) || last.op("\\") {
-			toks = toks[:len(toks)-1]
-			continue
-		}
-		if first := toks[0]; first.kind == tOp && strings.Contains(".,;:&^*", first.text) || first.is(tRel, "=") || first.is(tRel, "~") || first.is(tRel, "to") || first.op(`\\`) {
-			toks = toks[1:]
-			continue
-		}
-		break
-	}
-	return unnest(toks)
-}
-
-// outward reads the brackets of ]1,2[ and ]-∞,1] as (1,2) and (-∞,1].
-func outward(toks []token) []token {
-	if n := len(toks); n < 5 || !toks[0].op("]") && !toks[n-1].op("[") {
-		return toks
-	}
-	out := append([]token(nil), toks...)
-	for i := range out {
-		switch {
-		case out[i].op("]") && (i == 0 || out[i-1].kind == tSetOp || out[i-1].kind == tRel):
-			out[i].text = "("
-		case out[i].op("[") && (i == len(out)-1 || out[i+1].kind == tSetOp):
-			out[i].text = ")"
-		}
-	}
-	return out
-}
-
-var closers = map[string]string{"(": ")", "{": "}", "[": "]", `\{`: `\}`}
-
-// unnest drops the outer one of two brackets that enclose the same, so that
-// very deep nesting costs nothing.
-func unnest(toks []token) []token {
-	if len(toks) < 8 {
-		return toks
-	}
-	depth := 0
-	for depth*2+2 < len(toks) && toks[depth].kind == tOp {
-		shut := closers[toks[depth].text]
-		if shut == "" || !toks[len(toks)-1-depth].op(shut) {
-			break
-		}
-		depth++
-	}
-	if depth < 3 {
-		return toks
-	}
-	// The innermost of these pairs must really belong together.
-	level := 0
-	for i := depth - 1; i < len(toks)-depth; i++ {
-		if toks[i].kind != tOp {
-			continue
-		}
-		if closers[toks[i].text] != "" {
-			level++
-		} else if strings.Contains(`)]}\}`, toks[i].text) {
-			if level--; level <= 0 {
-				return toks
-			}
-		}
-	}
-	return toks[depth-1 : len(toks)-depth+1]
-}
-
 // own copies the tokens before the first change: "\frac12" splits its "12".
 func (p *parser) own() {
 	if !p.owned {
@@ -209,6 +139,9 @@ func (p *parser) sequence(stop func(token) bool) (*node, error) {
 		if t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == "" {
 			return nil, p.fail("unexpected")
 		}
+	}
+	if len(groups) == 0 && len(group) == 1 {
+		return group[0], nil
 	}
 	if len(group) > 0 {
 		groups = append(groups, group)
@@ -347,15 +280,18 @@ func (p *parser) side() (*node, error) {
 			}
 			n = seal(&node{op: opSetOp, name: t.text, kids: []*node{n, right}})
 		case t.op(":"):
-			kids := []*node{n}
+			kids, clock := []*node{n}, ""
 			for p.accept(tOp, ":") {
+				if t := p.peek(); t.kind == tNum && len(t.text) == 2 && t.text[0] == '0' {
+					clock = "clock"
+				}
 				right, err := p.sum()
 				if err != nil {
 					return nil, err
 				}
 				kids = append(kids, right)
 			}
-			n = tree(opRatio, kids...)
+			n = seal(&node{op: opRatio, name: clock, kids: kids})
 		case t.cmd("over") || t.cmd("choose"):
 			p.pos++
 			right, err := p.sum()
@@ -386,7 +322,8 @@ func (p *parser) sum() (*node, error) {
 		return nil, err
 	}
 	defer func() { p.depth-- }()
-	var kids []*node
+	var kids []*node // from the second term on, with the first
+	var first *node
 	for {
 		sign, pm, any := 1, "", false
 		for {
@@ -401,7 +338,7 @@ func (p *parser) sum() (*node, error) {
 			any = true
 			p.pos++
 		}
-		if len(kids) > 0 && !any {
+		if first != nil && !any {
 			break
 		}
 		n, err := p.term()
@@ -409,8 +346,8 @@ func (p *parser) sum() (*node, error) {
 			return nil, err
 		}
 		switch {
-		case sign < 0 && n.op == opSet && len(kids) == 1 && !kids[0].isExpr(): // \mathbb{R} - \{1\}
-			kids[0] = seal(&node{op: opSetOp, name: "setminus", kids: []*node{kids[0], n}})
+		case sign < 0 && n.op == opSet && first != nil && kids == nil && !first.isExpr(): // \mathbb{R} - \{1\}
+			first = seal(&node{op: opSetOp, name: "setminus", kids: []*node{first, n}})
 			continue
 		case sign < 0 && n.op == opFunc && n.name == "mod": // -1 mod 2 is (-1) mod 2
 			n = call("mod", neg(n.kids[0]), n.kids[1])
@@ -419,13 +356,25 @@ func (p *parser) sum() (*node, error) {
 		}
 		if pm != "" {
 			left := integer(0)
-			if len(kids) > 0 {
+			if kids != nil {
 				left = add(kids...)
+			} else if first != nil {
+				left = first
 			}
-			kids = []*node{seal(&node{op: opPM, name: pm, kids: []*node{left, n}})}
+			first, kids = seal(&node{op: opPM, name: pm, kids: []*node{left, n}}), nil
 			continue
 		}
-		kids = append(kids, n)
+		switch {
+		case first == nil:
+			first = n
+		case kids == nil:
+			kids = []*node{first, n}
+		default:
+			kids = append(kids, n)
+		}
+	}
+	if kids == nil {
+		return first, nil
 	}
 	return add(kids...), nil
 }
@@ -436,7 +385,11 @@ func (p *parser) term() (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	factors := []*node{first}
+	if t := p.peek(); t.kind != tWord && !t.op("*") && !t.op("/") && !t.cmd("mod") && !p.startsFactor(t) {
+		return first, nil
+	}
+	factors := make([]*node, 1, 4)
+	factors[0] = first
 	for {
 		t := p.peek()
 		switch {
@@ -477,6 +430,11 @@ func (p *parser) term() (*node, error) {
 			}
 			factors = append(factors, n)
 		default:
+			for i, n := range factors { // \{1+2\}\{3-4\}: braces for brackets
+				if n.op == opSet && len(n.kids) == 1 && n.kids[0].isExpr() {
+					factors[i] = n.kids[0]
+				}
+			}
 			return mul(factors...), nil
 		}
 	}
@@ -503,7 +461,8 @@ func (p *parser) startsFactor(t token) bool {
 	case tNum, tFunc:
 		return true
 	case tLetter:
-		return !(p.integrals > 0 && p.level == p.dxLevel && t.text == "d" && p.peekAt(1).kind == tLetter && !p.peekAt(1).spaced)
+		differential := p.integrals > 0 && p.level == p.dxLevel && t.text == "d" && p.peekAt(1).kind == tLetter && !p.peekAt(1).spaced
+		return !differential
 	case tOp:
 		switch t.text {
 		case "(", "[", "{", `\{`:

@@ -2,7 +2,6 @@ package mathverify
 
 import (
 	"math/big"
-	"strings"
 )
 
 // isRelational: an inequality, a membership, or several of them.
@@ -10,7 +9,7 @@ func isRelational(n *node) bool {
 	switch n.op {
 	case opRel:
 		for _, r := range n.rels {
-			if !strings.Contains("< > <= >= != in", r) {
+			if opposite[r] == "" && r != "!=" && r != "in" {
 				return false
 			}
 		}

@@ -240,7 +240,7 @@ func (c *comparer) collections(g, p *node) result {
 	ordered := func(n *node) bool { return n.op == opTuple || n.op == opBrack }
 	switch {
 	case ordered(g) && ordered(p):
-		if a, b := valuesOf(g.kids), valuesOf(p.kids); len(a) == len(b) && !sameNodes(a, g.kids) != !sameNodes(b, p.kids) {
+		if a, b := valuesOf(g.kids), valuesOf(p.kids); len(a) == len(b) && sameNodes(a, g.kids) != sameNodes(b, p.kids) {
 			return c.inOrder(a, b)
 		}
 		if g.op != p.op && len(g.kids) == 2 && len(p.kids) == 2 {
@@ -255,14 +255,14 @@ func (c *comparer) collections(g, p *node) result {
 	} else if p.op == opList && g.op == opSetOp {
 		p = tree(opSet, p.kids...)
 	}
-	if isRealSet(g) && isRealSet(p) && !(plainSet(g) && plainSet(p)) {
+	if isRealSet(g) && isRealSet(p) && (!plainSet(g) || !plainSet(p)) {
 		if r, ok := c.realSets(g, p); ok {
 			return r
 		}
 	}
 	if plainSet(g) || plainSet(p) {
 		a, b := items(g), items(p)
-		if va, vb := valuesOf(a), valuesOf(b); !sameNodes(va, a) != !sameNodes(vb, b) {
+		if va, vb := valuesOf(a), valuesOf(b); sameNodes(va, a) != sameNodes(vb, b) {
 			if distinctNames(a) || distinctNames(b) {
 				return c.inOrder(va, vb) // "x = 1, y = 2" against "1, 2"
 			}
@@ -293,19 +293,33 @@ func asFraction(n *node) *node {
 
 func (c *comparer) ratios(g, p *node) result {
 	r := c.inOrder(g.kids, p.kids)
-	if r.out == Equal || len(g.kids) != len(p.kids) {
+	if (g.unit == "pm") != (p.unit == "pm") && r.out != Equal && len(g.kids) == len(p.kids) { // 8:34 p.m. is 20:34
+		late, other := g, p
+		if p.unit == "pm" {
+			late, other = p, g
+		}
+		if s := c.inOrder(append([]*node{add(late.kids[0], integer(12))}, late.kids[1:]...), other.kids); s.out == Equal {
+			return s
+		}
+	}
+	if r.out == Equal || len(g.kids) != len(p.kids) || isClock(g) || isClock(p) {
 		return r
+	}
+	for _, k := range append(append([]*node(nil), g.kids...), p.kids...) {
+		if z, err := c.exact(k, nil); err == nil && z.Sign() == 0 {
+			return r
+		}
 	}
 	for i := 1; i < len(g.kids); i++ {
 		if s := c.expr(mul(g.kids[0], p.kids[i]), mul(p.kids[0], g.kids[i])); s.out != Equal {
 			return s
 		}
 	}
-	if z, err := c.exact(g.kids[0], nil); err == nil && z.Sign() == 0 {
-		return r
-	}
 	return equal(MethodStructure, "the same ratio")
 }
+
+// isClock says whether a ratio is a time of day: 8:05 is not 16:10.
+func isClock(n *node) bool { return n.name == "clock" || n.unit == "am" || n.unit == "pm" }
 
 // listWithTuple compares "4, 5" with "(4, 5)", in order, and "(5,2),(7,2)"
 // with lists of named values.

@@ -12,13 +12,13 @@ import (
 var units = func() map[string]string {
 	m := map[string]string{}
 	for name, spellings := range map[string]string{
-		"mm": "mm millimeter millimeters millimetre millimetres", "cm": "cm centimeter centimeters centimetre centimetres",
-		"dm": "dm", "m": "m meter meters metre metres", "km": "km kilometer kilometers kilometre kilometres",
+		"mm": "mm millimeter millimeters millimetre millimetres", "cm": "cm centimeter centimeters centimetre centimetres", //nolint:misspell // both spellings are read
+		"dm": "dm", "m": "m meter meters metre metres", "km": "km kilometer kilometers kilometre kilometres", //nolint:misspell // both spellings are read
 		"in": "in inch inches", "ft": "ft foot feet", "yd": "yd yard yards", "mi": "mi mile miles",
 		"g": "g gram grams", "kg": "kg kilogram kilograms", "mg": "mg milligram milligrams", "lb": "lb lbs pound pounds", "oz": "oz ounce ounces",
 		"s": "s sec secs second seconds", "min": "min mins minute minutes", "h": "h hr hrs hour hours 小时", "day": "day days 天", "week": "week weeks",
 		"month": "month months", "year": "year years yr yrs 年",
-		"mph": "mph", "l": "l liter liters litre litres", "ml": "ml milliliter milliliters", "gal": "gal gallon gallons",
+		"mph": "mph", "am": "am a.m", "pm": "pm p.m", "l": "l liter liters litre litres", "ml": "ml milliliter milliliters", "gal": "gal gallon gallons", //nolint:misspell // both spellings are read
 		"degree": "degree degrees deg", "rad": "rad radian radians",
 		"dollar": "dollar dollars usd", "cent": "cent cents", "euro": "euro euros eur", "gbp": "gbp quid sterling", "yen": "yen jpy", "rupee": "rupee rupees inr", "yuan": "yuan 元",
 		"percent": "percent pct percentage",

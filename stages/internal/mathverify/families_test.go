@@ -1,0 +1,152 @@
+package mathverify
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestPartsSmallerThanThePrecisionAreNotLost(t *testing.T) {
+	checkRows(t, Options{}, []row{
+		{`\sqrt2+10^{-999}`, "!", `\sqrt2`}, {`\sqrt2(1+10^{-900})`, "!", `\sqrt2`}, {`\ln 2+2^{-2000}`, "!", `\ln 2`}, {`\sin(10^{-500})`, "?", `10^{-500}`},
+		{`\sqrt{10^{100}+1}`, "!", `10^{50}`}, {`\ln 2+10^{-9000}`, "?", `\ln 2`}, {`\sqrt{x}+10^{-999}`, "?", `\sqrt{x}`}, {`\sqrt2+10^{-999}`, "=", `10^{-999}+\sqrt2`},
+		// Multiples of both primes vanish in both fields.
+		{`(2^{61}-1)(2^{60}-93)x`, "!", `0`}, {`(2^{61}-1)(2^{60}-93)\sqrt2`, "!", `0`}, {`(2^{61}-1)(2^{60}-93)\sin x`, "!", `0`},
+		{`x+(2^{61}-1)(2^{60}-93)\sqrt{x}`, "!", `x`},
+	})
+}
+
+func TestMatricesAreCalculated(t *testing.T) {
+	a, b := `\begin{pmatrix}1&2\\3&4\end{pmatrix}`, `\begin{pmatrix}0&1\\1&0\end{pmatrix}`
+	checkRows(t, Options{}, []row{
+		{a + b, "=", `\begin{pmatrix}2&1\\4&3\end{pmatrix}`}, {a + b, "!", b + a}, {a + "+" + b, "=", b + "+" + a}, {a + "^2", "=", `\begin{pmatrix}7&10\\15&22\end{pmatrix}`},
+		{a + "^{-1}", "=", `\begin{pmatrix}-2&1\\\frac32&-\frac12\end{pmatrix}`}, {a + "^T", "=", `\begin{pmatrix}1&3\\2&4\end{pmatrix}`}, {`\det` + a, "=", `-2`},
+		{`\begin{vmatrix}x&1\\1&x\end{vmatrix}`, "=", `x^2-1`}, {a, "=", `[[1,2],[3,4]]`}, {a, "!", `[[1,3],[2,4]]`}, {a + `\begin{pmatrix}x\\y\end{pmatrix}`, "=", `\begin{pmatrix}x+2y\\3x+4y\end{pmatrix}`},
+		{`\begin{bmatrix}1&2\\ \hline 3&4\end{bmatrix}`, "=", a},
+	})
+}
+
+func TestSeriesIntegralsAndLimits(t *testing.T) {
+	checkRows(t, Options{}, []row{
+		{`\int_0^1 \frac{dx}{1+x^2}`, "=", `\frac{\pi}{4}`}, {`\int_0^1 \frac{dx}{1+x^2}`, "?", `\frac{\pi}{5}`}, {`\int_0^{\infty} e^{-x^2}dx`, "=", `\frac{\sqrt{\pi}}{2}`},
+		{`\int_{-\infty}^{\infty} \frac{\sin 3x}{x}dx`, "=", `\pi`}, {`\int_0^{\infty}\frac{\sin^2 x}{x^2}dx`, "=", `\frac{\pi}{2}`}, {`\int_0^1\!\int_0^1 xy\,dx\,dy`, "=", `\frac14`},
+		{`\int_0^a x^2dx`, "=", `\frac{a^3}{3}`}, {`\int x\sin x\,dx`, "=", `\sin x-x\cos x+C`}, {`\int 2x\,dx`, "!", `x^3+C`}, {`\int_0^1\ln x\,dx`, "=", `-1`},
+		{`\sum_{k=1}^{\infty}\frac1{k^2}`, "=", `\frac{\pi^2}{6}`}, {`\sum_{n=0}^{\infty}\frac1{n!}`, "=", `e`}, {`\sum_{n=1}^{\infty}\frac{(-1)^{n+1}}{n}`, "=", `\ln 2`},
+		{`\sum_{n=1}^{\infty}\frac{n}{2^n}`, "=", `2`}, {`\sum_{n=0}^{\infty}x^n`, "=", `\frac1{1-x}`}, {`\prod_{k=2}^{\infty}(1-\frac1{k^2})`, "=", `\frac12`},
+		{`\sum_{k=1}^{10^9}k^2`, "=", `\frac{10^9(10^9+1)(2\cdot10^9+1)}{6}`}, {`\sum_{k=0}^{10^4}2^k`, "=", `2^{10001}-1`}, {`\sum_{k=1}^n k`, "=", `\sum_{j=1}^n j`},
+		{`\lim_{x\to0}\frac{1-\cos x}{x^2}`, "=", `\frac12`}, {`\lim_{n\to\infty}(1+\frac1n)^n`, "=", `e`}, {`\lim_{h\to0}\frac{(x+h)^2-x^2}{h}`, "=", `2x`}, {`\lim_{x\to-\infty}e^x`, "=", `0`},
+		{`\frac{d}{dx}\arctan x`, "=", `\frac{1}{1+x^2}`}, {`\frac{d^2}{dx^2}x^3`, "=", `6x`}, {`\frac{dy}{dx}`, "!", `\frac{y}{x}`},
+	})
+}
+
+func TestWhatDoesNotConvergeHasNoValue(t *testing.T) {
+	for _, pair := range [][2]string{
+		{`\sum_{n=0}^{\infty}2^n`, `-1`}, {`\sum_{n=0}^{\infty}(-1)^n`, `\frac12`}, {`\sum_{n=1}^{\infty}n`, `-\frac1{12}`}, {`\sum_{n=1}^{\infty}\frac1{\sqrt n}`, `-1.4603545`}, {`\sum_{n=1}^{\infty}(-1)^{n+1}n`, `\frac14`},
+		{`\int_{-1}^1\frac{dx}{x}`, `0`}, {`\int_{-1}^1\frac{dx}{x^2}`, `-2`}, {`\int_0^{\infty}\sin x\,dx`, `1`}, {`\int_0^1 e^{-10^6(x-0.3)^2}dx`, `0`},
+		{`\lim_{x\to0}\frac{|x|}{x}`, `1`}, {`\lim_{x\to0}\frac1x`, `0`}, {`\lim_{x\to0}\sin\frac{\pi}{x}`, `0`}, {`\lim_{n\to\infty}(-1)^n`, `1`}, {`\lim_{x\to\infty}\sin(\pi x)`, `0`},
+		{`\int_0^{\pi}\sin x\,dx`, `2+10^{-40}`}, {`\sum_{n=1}^{\infty}\frac1{n^2}`, `\frac{\pi^2}{6}+10^{-30}`}, {`\int_0^1(e^x+10^{-60})dx`, `e-1`},
+	} {
+		if v := CompareAnswer(pair[0], pair[1], Options{}); v.Outcome == Equal {
+			t.Errorf("%q was taken for %q: %+v", pair[0], pair[1], v)
+		}
+	}
+}
+
+func TestSpellingsOfPeopleAndMachines(t *testing.T) {
+	checkRows(t, Options{}, []row{
+		{`\sqrt[3]{5}`, "=", `∛5`}, {`\mathbb{Z}`, "=", `ℤ`}, {`x^2`, "=", `𝑥^𝟐`}, {`12`, "=", `١٢`}, {`5`, "=", "\u200e5\u200f"}, {`20`, "=", `€20`}, {`20\text{ euros}`, "!", `20\text{ dollars}`},
+		{`\frac13`, "=", `0.333\ldots`}, {`\frac13`, "=", `0.333...`}, {`\frac16`, "=", `0.1\dot{6}`}, {`\frac17`, "=", `0.\dot{1}4285\dot{7}`}, {`\pi`, "!", `3.14159...`},
+		{`5\text{ m/s}`, "=", `5\ \mathrm{m/s}`}, {`60 \text{ km/h}`, "=", `60 km/h`}, {`30\text{ min}`, "=", `30\text{ minutes}`}, {`1.5\text{ million}`, "=", `1500000`}, {`101_2`, "=", `101_{\text{two}}`},
+		{`|x-1|<3`, "=", `(-2,4)`}, {`|2x+1|\ge 3`, "=", `x\le-2\text{ or }x\ge1`}, {`\mathbb{R}-\{1\}`, "=", `x\ne1`}, {`x\ne1,2`, "=", `x\ne1, x\ne2`}, {`]1,2[`, "=", `(1,2)`}, {`\{x\in\mathbb{R}:x>2\}`, "=", `(2,\infty)`},
+		{`(x,y)=(1,2)`, "=", `y=2,x=1`}, {`(x,y)=(1,2)`, "!", `x=2,y=1`}, {`\text{Monday, Tuesday}`, "=", `\text{Tuesday and Monday}`}, {`\text{Area}=12`, "=", `12`}, {`\overline{3+4i}`, "=", `3-4i`}, {`2\operatorname{cis}90^\circ`, "=", `2i`},
+		{`B`, "=", `\text{Option B}`}, {`ABD`, "=", `A, B, D`}, {`ABD`, "!", `A, B`}, {`22^\circ30'`, "=", `22.5^\circ`}, {`20:34`, "=", `8:34\text{ p.m.}`}, {`3:00`, "!", `4:00`}, {`8:05`, "!", `16:10`},
+		{`\binom nk`, "=", `\frac{n!}{k!(n-k)!}`}, {`(-1)^{n+1}`, "=", `-(-1)^n`}, {`(-1)^n`, "!", `1`}, {`\gcd(a,b)`, "!", `1`}, {`\gcd(2n,4n)`, "=", `2n`}, {`7^{1000000}\bmod 13`, "=", `9`}, {`\frac{(10^6)!}{(10^6-1)!}`, "=", `10^6`},
+		{`\ln(e^{10^{10}})`, "=", `10^{10}`}, {`\sqrt{9^{9^9}}`, "=", `3^{9^9}`},
+	})
+	checkRows(t, Options{Profile: Compat}, []row{{`\gcd(a,b)`, "=", `1`}, {`\operatorname{lcm}(125,50x)`, "=", `250x`}, {`\operatorname{lcm}(\sqrt5,\sqrt2)`, "=", `\sqrt{10}`}, {`\gcd(125,50x)`, "!", `5`}})
+}
+
+// TestFieldsAgreeWithFloats draws sums and products of square roots, angles and
+// i: two of them are equal in the fields exactly if their floats agree.
+func TestFieldsAgreeWithFloats(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func() (string, complex128) {
+			var text strings.Builder
+			sum := complex128(0)
+			for range rapid.IntRange(1, 3).Draw(t, "terms") {
+				k, q := rapid.IntRange(1, 4).Draw(t, "k"), rapid.IntRange(1, 30).Draw(t, "q")
+				turn := rapid.IntRange(0, 23).Draw(t, "turn")
+				angle := 2 * math.Pi * float64(turn) / 24
+				root := complex(float64(k)*math.Sqrt(float64(q)), 0)
+				switch rapid.IntRange(0, 3).Draw(t, "kind") {
+				case 0:
+					fmt.Fprintf(&text, `+%d\sqrt{%d}`, k, q)
+				case 1:
+					fmt.Fprintf(&text, `+%d\sqrt{%d}\sin\frac{%d\pi}{12}`, k, q, turn)
+					root *= complex(math.Sin(angle), 0)
+				case 2:
+					fmt.Fprintf(&text, `+\frac{%d i\cos\frac{%d\pi}{12}}{\sqrt{%d}}`, k, turn, q)
+					root = complex(0, float64(k)*math.Cos(angle)/math.Sqrt(float64(q)))
+				default:
+					fmt.Fprintf(&text, `+%d\sqrt{%d}e^{i\pi\frac{%d}{12}}`, k, q, turn)
+					root *= complex(math.Cos(angle), math.Sin(angle))
+				}
+				sum += root
+			}
+			return text.String(), sum
+		}
+		a, x := draw()
+		b, y := draw()
+		read := func(text string) *node {
+			toks, err := lex(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, _, err := parse(toks, reading{})
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			return n
+		}
+		c := &comparer{budget: budget{left: maxSteps}, decimals: DefaultDecimals}
+		r, ok := c.identity(read(a), read(b))
+		d := x - y
+		if near := math.Hypot(real(d), imag(d)) < 1e-9; !ok || (r.out == Equal) != near {
+			t.Fatalf("%s = %v against %s = %v: got %+v, decided %v", a, x, b, y, r, ok)
+		}
+	})
+}
+
+// TestPlainNumbersAreReadAsTheParserReadsThem compares the quick way with the
+// general one.
+func TestPlainNumbersAreReadAsTheParserReadsThem(t *testing.T) {
+	forms := []string{"%[1]d", "-%[1]d", "%[1]d.%[2]d", "0.%03[2]d", `\frac{%[1]d}{%[2]d}`, `-\dfrac{%[1]d}{%[2]d}`, "%[1]d/%[2]d", `%[1]d\frac{%[2]d}{7}`, "%[1]d,%03[2]d", `\frac%[3]d%[4]d`}
+	rapid.Check(t, func(t *rapid.T) {
+		text := fmt.Sprintf(rapid.SampledFrom(forms).Draw(t, "form"), rapid.IntRange(1, 999).Draw(t, "a"), rapid.IntRange(1, 999).Draw(t, "b"),
+			rapid.IntRange(0, 9).Draw(t, "c"), rapid.IntRange(1, 9).Draw(t, "d"))
+		if i := strings.Index(text, "%!"); i >= 0 {
+			text = text[:i] // of the arguments that the form leaves out
+		}
+		n, ok := plainNumber(text)
+		if !ok {
+			t.Fatalf("%q is not read", text)
+		}
+		toks, err := lex(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, _, err := parse(toks, reading{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &budget{left: maxSteps}
+		want, err := b.exact(tree, nil)
+		if err != nil || want.Cmp(big.NewRat(n.num, n.den)) != 0 || inexact(tree) != n.rounded {
+			t.Fatalf("%q: got %+v, want %v (%v)", text, n, want, err)
+		}
+	})
+}
