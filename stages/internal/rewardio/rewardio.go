@@ -1,8 +1,6 @@
 package rewardio
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,9 +11,6 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/mathverify"
 	"github.com/sluice-rl/sluice/stages/internal/reward"
 )
-
-// maxLine bounds one line in bytes.
-const maxLine = 64 << 20
 
 // Summary counts what was done.
 type Summary struct {
@@ -33,7 +28,7 @@ type pair struct {
 }
 
 type checked struct {
-	ID       json.RawMessage    `json:"id,omitempty"`
+	ID       json.RawMessage    `json:"id"`
 	Verdict  mathverify.Outcome `json:"verdict"`
 	Method   string             `json:"method"`
 	Reason   string             `json:"reason"`
@@ -43,11 +38,12 @@ type checked struct {
 }
 
 type failed struct {
-	ID    json.RawMessage `json:"id,omitempty"`
+	ID    json.RawMessage `json:"id"`
 	Error string          `json:"error"`
 }
 
-// Check compares pairs. A pair may have "decimals", which replaces the number
+// Check compares pairs and answers each line, a bad one with {"id", "error"}; a line
+// without an id is answered with null for it. A pair may have "decimals", which replaces the number
 // of decimals that count for it, and "set_against_inequality", the option of
 // that name.
 func Check(r io.Reader, w io.Writer, profile mathverify.Profile) (Summary, error) {
@@ -55,10 +51,12 @@ func Check(r io.Reader, w io.Writer, profile mathverify.Profile) (Summary, error
 	if err := (mathverify.Options{Profile: profile}).Validate(); err != nil {
 		return s, err
 	}
-	err := lines(r, w, func(line []byte) any {
+	err := lines(r, w, func(n int, line []byte, err error) any {
 		s.Lines++
 		var p pair
-		err := json.Unmarshal(line, &p)
+		if err == nil {
+			err = readObject(line, &p, func() []*string { return []*string{p.Gold, p.Pred} })
+		}
 		if err == nil && (p.Gold == nil || p.Pred == nil) {
 			err = errors.New("gold or pred is missing; want {\"id\", \"gold\", \"pred\"}")
 		}
@@ -68,7 +66,7 @@ func Check(r io.Reader, w io.Writer, profile mathverify.Profile) (Summary, error
 		}
 		if err != nil {
 			s.Bad++
-			return failed{p.ID, fmt.Sprintf("line %d: %v", s.Lines, err)}
+			return failed{p.ID, fmt.Sprintf("line %d: %v", n, err)}
 		}
 		start := time.Now()
 		v := mathverify.Compare(*p.Gold, *p.Pred, o)
@@ -106,7 +104,7 @@ type response struct {
 }
 
 type scoredLine struct {
-	ID json.RawMessage `json:"id,omitempty"`
+	ID json.RawMessage `json:"id"`
 	oneScore
 	Correct     bool               `json:"correct"`
 	ValidFormat bool               `json:"valid_format"`
@@ -132,10 +130,12 @@ type oneScore struct {
 // data_source, question_id. A reward that failed is null, with its error.
 func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.Set) (Summary, error) {
 	var s Summary
-	err := lines(r, w, func(line []byte) any {
+	err := lines(r, w, func(n int, line []byte, err error) any {
 		s.Lines++
 		p := response{EndReason: string(reward.Answer), Turns: 1}
-		err := json.Unmarshal(line, &p)
+		if err == nil {
+			err = readObject(line, &p, func() []*string { return []*string{p.Text, p.Reference} })
+		}
 		if err == nil && (p.Text == nil || p.Reference == nil) {
 			err = errors.New("text or reference is missing; want {\"id\", \"text\", \"reference\"}")
 		}
@@ -144,7 +144,7 @@ func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.S
 		}
 		if err != nil {
 			s.Bad++
-			return failed{p.ID, fmt.Sprintf("line %d: %v", s.Lines, err)}
+			return failed{p.ID, fmt.Sprintf("line %d: %v", n, err)}
 		}
 		results := rewards.Score(ctx, reward.Input{
 			FinalText: *p.Text, Reference: *p.Reference, EndReason: p.EndReason, CodeCalls: p.CodeCalls, CodeErrors: p.CodeErrors,
@@ -175,32 +175,4 @@ func scoreOf(r reward.Result) oneScore {
 	}
 	o.Reward = &r.Reward
 	return o
-}
-
-// lines answers every line that is not blank. Its output is JSON, in which
-// encoding/json escapes control characters, so a terminal is safe.
-func lines(r io.Reader, w io.Writer, answer func([]byte) any) error {
-	in := bufio.NewScanner(r)
-	in.Buffer(make([]byte, 0, 64<<10), maxLine)
-	out := bufio.NewWriter(w)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	n := 0
-	for in.Scan() {
-		n++
-		line := bytes.TrimSpace(in.Bytes())
-		if len(line) == 0 {
-			continue
-		}
-		if err := enc.Encode(answer(line)); err != nil {
-			return fmt.Errorf("writing the answer to line %d: %w", n, err)
-		}
-	}
-	if err := in.Err(); err != nil {
-		return errors.Join(fmt.Errorf("reading line %d (at most %d bytes): %w", n+1, maxLine, err), out.Flush())
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("writing: %w", err)
-	}
-	return nil
 }

@@ -1,10 +1,12 @@
 package rewardio
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -46,7 +48,7 @@ not json
 	if rows[1]["id"] != 2.0 || rows[1]["verdict"] != "different" {
 		t.Errorf("row 1: %v", rows[1])
 	}
-	for i, says := range map[int]string{2: "line 3: invalid character", 3: "line 4: gold or pred is missing"} {
+	for i, says := range map[int]string{2: "line 4: invalid character", 3: "line 5: gold or pred is missing"} {
 		if msg, _ := rows[i]["error"].(string); !strings.Contains(msg, says) {
 			t.Errorf("row %d: %v, want error %q", i, rows[i], says)
 		}
@@ -119,5 +121,76 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 func TestAWriterThatFailsIsAnError(t *testing.T) {
 	if _, err := Check(strings.NewReader(`{"gold":"1","pred":"1"}`), broken{}, ""); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever a line is, it is answered in its place, and the next one too.
+func TestLinesThatAreNoPairs(t *testing.T) {
+	good := `{"id":"good","gold":"1/2","pred":"0.5"}`
+	for name, c := range map[string]struct{ line, says string }{
+		"no UTF-8":        {"{\"id\":1,\"gold\":\"\xff\",\"pred\":\"\xfe\"}", "not UTF-8"},
+		"half a pair":     {`{"id":1,"gold":"\ud800","pred":"\ud801"}`, "half a pair"},
+		"another kind":    {`{"id":1,"gold":5,"pred":"5"}`, "gold is a JSON number, want a string"},
+		"kind of options": {`{"id":1,"gold":"5","pred":"5","decimals":"x"}`, "decimals is a JSON string, want a number"},
+		"no object":       {`["1","2"]`, "a JSON array, want an object"},
+		"null":            {`null`, "gold or pred is missing"},
+		"a null text":     {`{"id":1,"gold":"5","pred":null}`, "gold or pred is missing"},
+		"two objects":     {good + good, "after top-level value"},
+		"cut":             {good[:20], "unexpected end"},
+		"NUL":             {"\x00", "invalid character"},
+		"too long":        {`{"id":1,"gold":"` + strings.Repeat("9", maxLine) + `","pred":"1"}`, "longer than"},
+	} {
+		var out bytes.Buffer
+		sum, err := Check(strings.NewReader(good+"\r\n"+c.line+"\n\n"+good), &out, mathverify.Sound)
+		if err != nil || sum != (Summary{Lines: 3, Bad: 1, Equal: 2}) {
+			t.Fatalf("%s: %+v, %v", name, sum, err)
+		}
+		rows := decode(t, out.String())
+		if len(rows) != 3 || rows[0]["verdict"] != "equal" || rows[2]["verdict"] != "equal" {
+			t.Fatalf("%s: %v", name, rows)
+		}
+		if says, _ := rows[1]["error"].(string); !strings.HasPrefix(says, "line 2: ") || !strings.Contains(says, c.says) {
+			t.Errorf("%s: %v, want error %q", name, rows[1], c.says)
+		}
+		if _, has := rows[1]["id"]; !has {
+			t.Errorf("%s: %v, want an id, null if need be", name, rows[1])
+		}
+	}
+	for name, in := range map[string]string{"a mark of UTF-8": "\uFEFF" + good, "U+FFFD itself": `{"id":1,"gold":"\ufffd","pred":"\uFFFD"}`, "no id": `{"gold":"1","pred":"1"}`} {
+		var out bytes.Buffer
+		if sum, err := Check(strings.NewReader(in), &out, mathverify.Sound); err != nil || sum.Equal != 1 || !strings.Contains(out.String(), `"id":`) {
+			t.Errorf("%s: %+v, %v, %s", name, sum, err, out.String())
+		}
+	}
+	var out bytes.Buffer
+	if sum, err := Check(strings.NewReader(""), &out, mathverify.Sound); err != nil || sum != (Summary{}) || out.Len() > 0 {
+		t.Errorf("nothing: %+v, %v, %q", sum, err, out.String())
+	}
+}
+
+// A script that writes a line and waits for its answer gets it.
+func TestEachLineIsAnsweredAtOnce(t *testing.T) {
+	in, ask := io.Pipe()
+	answers, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := Check(in, out, mathverify.Sound)
+		done <- errors.Join(err, out.Close())
+	}()
+	lines := bufio.NewScanner(answers)
+	for _, pred := range []string{"1", "2", "3"} {
+		if _, err := io.WriteString(ask, `{"id":`+pred+`,"gold":"1","pred":"`+pred+`"}`+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"id":`+pred) {
+			t.Fatalf("answer to %s: %q", pred, lines.Text())
+		}
+	}
+	ask.Close()
+	if lines.Scan() {
+		t.Errorf("one answer too many: %q", lines.Text())
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
