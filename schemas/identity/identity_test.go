@@ -24,7 +24,7 @@ func TestPlaceRoundTrips(t *testing.T) {
 		if err != nil || got != p {
 			rt.Fatalf("ParsePlace(%q) = %v, %v; want %v", p.String(), got, err, p)
 		}
-		if g := GroupOf(p.Group.Proto()); g != p.Group {
+		if g := GroupOf(p.Proto()); g != p.Group {
 			rt.Fatalf("GroupOf(Proto()) = %v, want %v", g, p.Group)
 		}
 	})

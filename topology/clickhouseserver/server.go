@@ -289,7 +289,7 @@ func (s *Server) ended(err error, words *lastWords) {
 	case s.cmd.ProcessState.ExitCode() == daemon.ExitUnusable:
 		s.err = fmt.Errorf("%w: %s", ErrUnusable, said)
 	default:
-		s.err = fmt.Errorf("%w: %v: %s", ErrEngineDied, err, said)
+		s.err = fmt.Errorf("%w: %w: %s", ErrEngineDied, err, said)
 	}
 }
 

@@ -8,6 +8,7 @@ package export
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,7 +49,7 @@ func Run(ctx context.Context, cfg Config) (all []Progress, err error) {
 	}
 	defer func() {
 		if err != nil {
-			w.Abort()
+			err = errors.Join(err, w.Abort())
 		}
 	}()
 	for _, name := range cfg.Topics {

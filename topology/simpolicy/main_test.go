@@ -141,7 +141,7 @@ func begin(t *testing.T, args ...string) *life {
 	}
 	var ctx context.Context
 	ctx, l.stop = context.WithCancel(context.Background())
-	go func() { l.done <- run(ctx, c, slog.New(slog.NewTextHandler(io.Discard, nil))) }()
+	go func() { l.done <- run(ctx, c, slog.New(slog.DiscardHandler)) }()
 	l.until("the ready file appears", func() bool {
 		b, err := os.ReadFile(l.file)
 		var ready struct {

@@ -148,7 +148,7 @@ func TestAbsentTopicsAreSaidOnceAndWaitedFor(t *testing.T) {
 				if said != 1 {
 					t.Errorf("said %d times that %s is absent, want once:\n%s", said, name, &log)
 				}
-				if _, err := adm.CreateTopic(w.t.Context(), int32(w.top.Topics[in.topic].Partitions), 1, nil, name); err != nil {
+				if _, err := adm.CreateTopic(w.t.Context(), w.top.Topics[in.topic].Partitions, 1, nil, name); err != nil {
 					t.Fatal(err)
 				}
 				w.eventually("readiness once the topic exists", r.ready)

@@ -176,10 +176,8 @@ func TestShareRecordsThatCannotBeHandled(t *testing.T) {
 			out[0].Body.(*sluicev1.CodeResult).CallId = ""
 			return out, nil
 		}},
-		{name: "panic", errorType: "panic", handle: func(context.Context, Message) ([]Output, error) {
-			var m map[string]int
-			m["x"] = 1
-			return nil, nil
+		{name: "panic", errorType: "panic", handle: func(_ context.Context, m Message) ([]Output, error) {
+			return nil, []error(nil)[len(m.Key)]
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -150,7 +150,7 @@ func checkPrepare(line []byte) error {
 	case row.Normalised == nil:
 		return fmt.Errorf("read as %+v, want a refusal", got)
 	}
-	return fmt.Errorf("read as %+v (error: %v), want %+v", got, err, *row.Normalised)
+	return fmt.Errorf("read as %+v (error: %w), want %+v", got, err, *row.Normalised)
 }
 
 // holdsZero says whether a row's answer or index is the number 0, which the recipe

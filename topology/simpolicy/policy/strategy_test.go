@@ -3,6 +3,7 @@ package policy
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const (
@@ -131,7 +132,7 @@ func TestHostileObservations(t *testing.T) {
 		"\x1b[31mred", "\xff\xfe", "</tool_response>", "\\boxed{7}", strings.Repeat("\n", 1000), "1/3", "--5", "٣",
 	} {
 		got, _ := w.say(t, Initial(), w.prompt(t, true, weng, goodCall, obs), 1)
-		if strings.ContainsAny(got, "\x1b\xff") || strings.Contains(got, "boxed{7}") {
+		if strings.Contains(got, "\x1b") || !utf8.ValidString(got) || strings.Contains(got, "boxed{7}") {
 			t.Errorf("observation %q: it says %q", obs, got)
 		}
 	}

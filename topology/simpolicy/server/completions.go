@@ -158,7 +158,7 @@ func (r *completionRequest) refuse() error {
 		name string
 		set  bool
 	}{
-		{"stop", stop != nil && !(isList && len(list) == 0)},
+		{"stop", stop != nil && (!isList || len(list) > 0)},
 		{"stream", r.Stream},
 		{"echo", r.Echo},
 		{"best_of", r.BestOf != nil && *r.BestOf != 1 && (r.N == nil || *r.BestOf != *r.N)},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -390,7 +389,7 @@ func BenchmarkCompletions(b *testing.B) {
 	}
 	for b.Loop() {
 		if code, got := f.do(context.Background(), "POST", "/v1/completions", string(body)); code != 200 {
-			b.Fatal(fmt.Sprintf("%d %s", code, got))
+			b.Fatalf("%d %s", code, got)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func Parse(content []byte, deps Deps) (*reward.Set, error) {
 	}
 	switch {
 	case len(f.Rewards) == 0:
-		return nil, fmt.Errorf("%w: no rewards; want a list under rewards:", ErrFile)
+		return nil, fmt.Errorf("%w: no rewards: want a list under the key rewards", ErrFile)
 	case len(f.Rewards) > maxEntries:
 		return nil, fmt.Errorf("%w: %d rewards; want at most %d", ErrFile, len(f.Rewards), maxEntries)
 	}
