@@ -157,6 +157,9 @@ type Sink interface {
 	Finish(ctx context.Context, s Summary, told func(done, total int64)) error
 	// Clean removes what is of no use once the checkpoint says that all is done.
 	Clean() error
+	// Holds says whether the output of a replay that was finished under this mark is
+	// still there: ErrOther if it is not.
+	Holds(ctx context.Context, topics []string, m Mark) error
 }
 
 // Mark is how much a sink has.

@@ -226,3 +226,14 @@ func (s *FolderSink) Clean() error {
 	}
 	return err
 }
+
+// Holds implements Sink.
+func (s *FolderSink) Holds(_ context.Context, topics []string, _ Mark) error {
+	for _, topic := range topics {
+		name := filepath.Join(s.dir, topic+"."+s.format)
+		if _, err := os.Stat(name); err != nil {
+			return fmt.Errorf("%w: the replay was finished, and %s is gone (%w): choose another --id", ErrOther, name, err)
+		}
+	}
+	return nil
+}

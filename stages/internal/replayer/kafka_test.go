@@ -149,6 +149,22 @@ func TestFromTopicsToTopics(t *testing.T) {
 			t.Errorf("topics that hold records and no checkpoint: %v, want ErrOther", err)
 		}
 
+		// A finished replay is finished, but not where its topics are others.
+		again, done := kafkaConfig(t, w, "calm", cfg.State)
+		defer done()
+		if got, err := Run(t.Context(), again); err != nil || got.Scored != sum.Scored {
+			t.Errorf("a finished replay again: %+v, %v", got, err)
+		}
+		makeTopics(t, w, "empty")
+		again.Sink, err = NewTopicSink(w.Cluster(), "empty")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), again); !errors.Is(err, ErrOther) {
+			t.Errorf("a finished replay whose records are gone: %v, want ErrOther", err)
+		}
+		again.Sink.(*TopicSink).Close()
+
 		// Processes die at every third point, with what they sent on its way.
 		makeTopics(t, w, "deaths")
 		state, deaths := t.TempDir(), 0

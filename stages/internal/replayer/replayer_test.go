@@ -331,6 +331,12 @@ func TestInterruption(t *testing.T) {
 	if sum, err := Run(t.Context(), cfg); err != nil || sum.Scored == 0 {
 		t.Errorf("a finished replay again: %+v, %v", sum, err)
 	}
+	if err := os.Remove(filepath.Join(out, "grouped.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), cfg); !errors.Is(err, ErrOther) {
+		t.Errorf("a finished replay whose output is gone: %v, want ErrOther", err)
+	}
 }
 
 func TestWhatIsRefused(t *testing.T) {

@@ -32,6 +32,9 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 		return Summary{}, err
 	}
 	if r.cp.Phase == phaseDone {
+		if err := r.Sink.Holds(ctx, r.Until.topics(), r.cp.Mark); err != nil {
+			return r.cp.Summary, err
+		}
 		return r.finished()
 	}
 	defer r.spool.close()

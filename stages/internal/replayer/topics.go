@@ -101,22 +101,19 @@ func (s *TopicSink) Resume(ctx context.Context, topics []string, m Mark) error {
 func (s *TopicSink) count(ctx context.Context, reader *kgo.Client, topics []string, m Mark) error {
 	for _, name := range topics {
 		full := topology.Name(s.prefix, name)
-		listed, err := kadm.NewClient(reader).ListCommittedOffsets(ctx, full)
-		if err == nil {
-			err = listed.Error()
-		}
+		listed, err := s.committed(ctx, reader, full)
 		if err != nil {
-			return fmt.Errorf("topic %s: %w: `sluice replay` makes the topics, or `sluice apply --namespace %s`", full, err, s.prefix)
+			return err
 		}
-		s.keyed[name], s.counts[name] = s.partitioner.ForTopic(full), len(listed[full])
+		s.keyed[name], s.counts[name] = s.partitioner.ForTopic(full), len(listed)
 		s.ends[name], s.skip[name] = map[int32]int64{}, map[int32][]int64{}
+		if err := reaches(full, listed, m.Partitions[name]); err != nil {
+			return err
+		}
 		behind := topic.Bounds{}
-		for p, end := range listed[full] {
+		for p, end := range listed {
 			s.ends[name][p] = m.Partitions[name][p]
-			if end.Offset < s.ends[name][p] {
-				return fmt.Errorf("%w: %s/%d ends at %d, the checkpoint says %d: its records are gone; choose another --id", ErrOther, full, p, end.Offset, s.ends[name][p])
-			}
-			behind[p] = archive.Span{From: s.ends[name][p], To: end.Offset}
+			behind[p] = archive.Span{From: s.ends[name][p], To: end}
 		}
 		err = topic.Read(ctx, reader, s.prefix, name, behind, nil, func(r archive.Record) error {
 			if m.zero() {
@@ -125,6 +122,47 @@ func (s *TopicSink) count(ctx context.Context, reader *kgo.Client, topics []stri
 			s.skip[name][r.Partition] = append(s.skip[name][r.Partition], r.Offset)
 			return nil
 		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// committed looks up where the partitions of a topic end.
+func (s *TopicSink) committed(ctx context.Context, cl *kgo.Client, full string) (map[int32]int64, error) {
+	listed, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, full)
+	if err == nil {
+		err = listed.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("topic %s: %w: `sluice replay` makes the topics, or `sluice apply --namespace %s`", full, err, s.prefix)
+	}
+	ends := map[int32]int64{}
+	for p, end := range listed[full] {
+		ends[p] = end.Offset
+	}
+	return ends, nil
+}
+
+// reaches says whether partitions hold what a checkpoint says.
+func reaches(full string, ends, said map[int32]int64) error {
+	for p, want := range said {
+		if ends[p] < want {
+			return fmt.Errorf("%w: %s/%d ends at %d, the checkpoint says %d: its records are gone, or these are other brokers; choose another --id", ErrOther, full, p, ends[p], want)
+		}
+	}
+	return nil
+}
+
+// Holds implements Sink.
+func (s *TopicSink) Holds(ctx context.Context, topics []string, m Mark) error {
+	for _, name := range topics {
+		full := topology.Name(s.prefix, name)
+		ends, err := s.committed(ctx, s.client, full)
+		if err == nil {
+			err = reaches(full, ends, m.Partitions[name])
+		}
 		if err != nil {
 			return err
 		}
