@@ -10,7 +10,8 @@
 //	containers  apache/kafka and clickhouse/clickhouse-server through testcontainers,
 //	            where Docker runs and has the images; skipped with the reason otherwise
 //
-// In each, every stage is killed once in mid-run, and what was fed is compared with
+// In each, every stage is killed once in mid-run, and so is the broker where the suite
+// started it; and what was fed is compared with
 // what Kafka and ClickHouse hold in the end: every trajectory counts exactly once at
 // its place, with its fate.
 package integration

@@ -15,9 +15,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// apacheKafka starts the broker that production uses as a process of its own, one node
-// with everything in a temporary directory, and returns its address.
-func apacheKafka(t testing.TB) string {
+// kafka is Apache Kafka as a process of its own: one node, everything in a temporary
+// directory.
+type kafka struct {
+	t          testing.TB
+	java, jars string
+	properties string
+	address    string
+	server     *exec.Cmd
+	done       chan struct{}
+	said       *output
+}
+
+// apacheKafka starts the broker that production uses, until the test ends.
+func apacheKafka(t testing.TB) *kafka {
 	t.Helper()
 	jars := filepath.Join(checkout(t), ".tools", "kafka")
 	java, err := exec.LookPath("java")
@@ -29,37 +40,54 @@ func apacheKafka(t testing.TB) string {
 		t.Skip(why)
 	}
 	dir := t.TempDir()
-	address, controller := "127.0.0.1:"+freePort(t), "127.0.0.1:"+freePort(t)
-	properties := filepath.Join(dir, "server.properties")
-	if err := os.WriteFile(properties, []byte(kafkaProperties(address, controller, filepath.Join(dir, "data"))), 0o600); err != nil {
+	k := &kafka{t: t, java: java, jars: jars, properties: filepath.Join(dir, "server.properties"), address: "127.0.0.1:" + freePort(t), said: &output{}}
+	text := kafkaProperties(k.address, "127.0.0.1:"+freePort(t), filepath.Join(dir, "data"))
+	if err := os.WriteFile(k.properties, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := func(class string, args ...string) *exec.Cmd {
-		return exec.Command(java, append([]string{"-Xmx768m", "-cp", filepath.Join(jars, "*"), class}, args...)...)
-	}
-	if out, err := run("kafka.tools.StorageTool", "format", "--config", properties, "--cluster-id", "c2x1aWNlLWl0LWNsdXN0ZQ", "--standalone").CombinedOutput(); err != nil {
+	format := k.command("kafka.tools.StorageTool", "format", "--config", k.properties, "--cluster-id", "c2x1aWNlLWl0LWNsdXN0ZQ", "--standalone")
+	if out, err := format.CombinedOutput(); err != nil {
 		t.Fatalf("format Kafka's storage: %v\n%s", err, out)
 	}
-	server := run("kafka.Kafka", properties)
-	said := &output{}
-	server.Stdout, server.Stderr = said, said
-	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() { server.Wait(); close(done) }()
+	k.start()
 	t.Cleanup(func() {
-		server.Process.Signal(syscall.SIGTERM)
+		k.server.Process.Signal(syscall.SIGTERM)
 		select {
-		case <-done:
+		case <-k.done:
 		case <-time.After(time.Minute):
-			server.Process.Kill()
-			<-done
+			k.server.Process.Kill()
+			<-k.done
 		}
 	})
-	awaitKafka(t, address, done, said)
-	return address
+	return k
+}
+
+func (k *kafka) command(class string, args ...string) *exec.Cmd {
+	return exec.Command(k.java, append([]string{"-Xmx768m", "-cp", filepath.Join(k.jars, "*"), class}, args...)...)
+}
+
+// start starts the server and waits until it answers.
+func (k *kafka) start() {
+	k.t.Helper()
+	server, done := k.command("kafka.Kafka", k.properties), make(chan struct{})
+	server.Stdout, server.Stderr = k.said, k.said
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := server.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	go func() { server.Wait(); close(done) }()
+	k.server, k.done = server, done
+	k.await()
+}
+
+// crash kills the server and starts it again.
+func (k *kafka) crash() {
+	k.t.Helper()
+	old := k.server.Process.Pid
+	k.server.Process.Kill()
+	<-k.done
+	k.start()
+	k.t.Logf("killed Kafka (process %d), process %d took over", old, k.server.Process.Pid)
 }
 
 func kafkaProperties(address, controller, data string) string {
@@ -80,15 +108,15 @@ func kafkaProperties(address, controller, data string) string {
 	}, "\n") + "\n"
 }
 
-// awaitKafka waits until the broker answers.
-func awaitKafka(t testing.TB, address string, ended <-chan struct{}, said *output) {
-	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(address))
+// await waits until the broker answers.
+func (k *kafka) await() {
+	k.t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(k.address))
 	if err != nil {
-		t.Fatal(err)
+		k.t.Fatal(err)
 	}
 	defer cl.Close()
-	ctx := within(t)
+	ctx := within(k.t)
 	for {
 		one, cancel := context.WithTimeout(ctx, time.Second)
 		err := cl.Ping(one)
@@ -97,10 +125,10 @@ func awaitKafka(t testing.TB, address string, ended <-chan struct{}, said *outpu
 			return
 		}
 		select {
-		case <-ended:
-			t.Fatalf("Kafka ended; it said:\n%s", said)
+		case <-k.done:
+			k.t.Fatalf("Kafka ended; it said:\n%s", k.said)
 		case <-ctx.Done():
-			t.Fatalf("Kafka does not answer: %v; it said:\n%s", err, said)
+			k.t.Fatalf("Kafka does not answer: %v; it said:\n%s", err, k.said)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -61,6 +61,12 @@ func TestTheLoopLosesNothing(t *testing.T) {
 				}
 				u.kill(stage)
 			}
+			if s.kafka != nil {
+				if u.over() {
+					t.Fatal("the run was over before Kafka was killed: make it longer")
+				}
+				s.kafka.crash()
+			}
 			u.finished(2 * patience)
 			s.inspect(t, u.dir)
 			s.verify(t, u.runID(), garbage)

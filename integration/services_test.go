@@ -39,6 +39,8 @@ type services struct {
 	brokers        []string
 	click          string
 	user, password string
+	// kafka is the broker, where the suite started it.
+	kafka *kafka
 }
 
 // embedded: sluice up starts everything. After the run the same binaries serve the
@@ -73,7 +75,8 @@ func addresses(t testing.TB) *services {
 	if *brokersFlag != "" {
 		s.brokers = strings.Split(*brokersFlag, ",")
 	} else {
-		s.brokers = []string{apacheKafka(t)}
+		s.kafka = apacheKafka(t)
+		s.brokers = []string{s.kafka.address}
 	}
 	s.flags = append(s.flags, "--brokers", strings.Join(s.brokers, ","), "--namespace", s.namespace)
 	if *clickFlag == "" {
