@@ -135,6 +135,11 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 		Path: path, Platform: cfg.Platform, Rootless: os.Geteuid() != 0,
 		SharedRoot: filepath.Join(d.dir.Path, "shared"),
 	}
+	// gVisor builds each sandbox's empty root on /tmp, which small container
+	// images do not have.
+	if err := os.MkdirAll("/tmp", 0o1777); err != nil {
+		return nil, fmt.Errorf("gVisor needs /tmp: %w", err)
+	}
 	if d.exits, err = exitcall.Listen(d.dir.Path); err != nil {
 		d.log.Warn("programs' ends will be heard of some milliseconds late", "err", err)
 	}
