@@ -150,9 +150,9 @@ func (b *budget) longSum(n *node, from, to int64, vars env) (*big.Rat, error) {
 
 // differentiate replaces d/dx of sums, products and powers by the derivative;
 // other derivatives stay as they are.
-func differentiate(n *node) *node {
+func (c *comparer) differentiate(n *node) *node {
 	return n.rewrite(func(k *node) *node {
-		if k.op != opBig || k.name != "diff" {
+		if k.op != opBig || k.name != "diff" || c.spend(int(k.size)) != nil {
 			return k
 		}
 		if d := derivative(k.kids[1], k.kids[0].name); d != nil {
@@ -164,7 +164,19 @@ func differentiate(n *node) *node {
 
 func isZero(n *node) bool { return n.op == opNum && n.long == "" && n.num.Sign() == 0 }
 
+// derivative returns nil if it does not know the derivative, or if it is large.
 func derivative(n *node, x string) *node {
+	if n.size > maxBuilt {
+		return nil
+	}
+	d := derive(n, x)
+	if d == nil || d.size > maxBuilt {
+		return nil
+	}
+	return d
+}
+
+func derive(n *node, x string) *node {
 	if !n.any(func(k *node) bool { return k.op == opSym && k.name == x }) {
 		if n.op == opBig || n.op == opFunc && n.name[0] == '@' {
 			return nil

@@ -107,6 +107,9 @@ func polynomialProduct(a, b []*node) []*node {
 			} else {
 				acc[i+j] = add(acc[i+j], mul(x, y))
 			}
+			if acc[i+j].size > maxBuilt {
+				return nil
+			}
 		}
 	}
 	return acc

@@ -31,6 +31,9 @@ type comparer struct {
 
 // expr compares two quantities.
 func (c *comparer) expr(g, p *node) result {
+	if g.size >= maxSize || p.size >= maxSize {
+		return undecided(MethodLimit, "an expression that grows too large")
+	}
 	if g.same(p) {
 		return equal(MethodStructure, "the same expression")
 	}
@@ -43,7 +46,7 @@ func (c *comparer) expr(g, p *node) result {
 		}
 	}
 	if hasOp(g, opBig) || hasOp(p, opBig) {
-		g, p = differentiate(g), differentiate(p)
+		g, p = c.differentiate(g), c.differentiate(p)
 		if g.same(p) {
 			return equal(MethodStructure, "the same expression")
 		}

@@ -34,6 +34,9 @@ func (v *numeric) function(n *node) (cball, error) {
 		if err != nil {
 			return v.eval(pow(n.kids[0], pow(n.kids[1], integer(-1))))
 		}
+		if k.Sign() == 0 {
+			return cball{}, errUndefined
+		}
 		if !k.IsInt() || k.Sign() <= 0 || k.Num().BitLen() > 40 {
 			return v.eval(pow(n.kids[0], rational(new(big.Rat).Inv(k))))
 		}

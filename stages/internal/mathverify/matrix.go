@@ -128,7 +128,11 @@ func (c *comparer) matrixProduct(a, b *node) *node {
 				}
 				terms[k] = mul(x, y)
 			}
-			cells = append(cells, c.cell(add(terms...)))
+			cell := c.cell(add(terms...))
+			if cell.size > maxBuilt || c.spend(int(cell.size)/8) != nil {
+				return nil
+			}
+			cells = append(cells, cell)
 		}
 	}
 	return seal(&node{op: opMatrix, kids: cells, cols: b.cols})
@@ -209,7 +213,11 @@ func (c *comparer) determinant(m *node) *node {
 			terms[j] = neg(terms[j])
 		}
 	}
-	return c.cell(add(terms...))
+	d := add(terms...)
+	if d.size > maxBuilt || c.spend(int(d.size)/8) != nil {
+		return nil
+	}
+	return c.cell(d)
 }
 
 func (c *comparer) inverseMatrix(m *node) *node {
@@ -228,6 +236,9 @@ func (c *comparer) inverseMatrix(m *node) *node {
 	for i := range size {
 		for j := range size {
 			cofactor := c.determinant(minor(m, j, i))
+			if cofactor == nil {
+				return nil
+			}
 			if (i+j)%2 == 1 {
 				cofactor = neg(cofactor)
 			}
@@ -264,6 +275,9 @@ func (c *comparer) matrices(a, b *node) result {
 func (c *comparer) matrixWith(a, b, g, p *node) result {
 	if a != nil && b != nil {
 		return c.matrices(a, b)
+	}
+	if a == nil && b == nil {
+		return undecided(MethodStructure, "operations on matrices that are not evaluated")
 	}
 	m, other := a, p
 	if a == nil {

@@ -40,6 +40,13 @@ const (
 	opBuilder     // {x | condition}: kids[0] is the condition
 )
 
+// Trees built by calculation, not by reading, are given up beyond maxBuilt
+// nodes; nothing walks through one of maxSize.
+const (
+	maxBuilt = 3_000
+	maxSize  = 1 << 20
+)
+
 // node is one vertex of a reading. Nodes are never changed once they are
 // shared.
 type node struct {
@@ -54,6 +61,7 @@ type node struct {
 	long  string // opNum: the digits, if too many for num
 	hash  [2]uint64
 	depth int32 // of the tree below, at least 1
+	size  int32 // nodes of the tree below, shared ones each time, at most maxSize
 }
 
 func leaf(o op) *node         { return seal(&node{op: o}) }
@@ -225,9 +233,10 @@ func seal(n *node) *node {
 		}
 		n.hash[lane] = h
 	}
-	n.depth = 1
+	n.depth, n.size = 1, 1
 	for _, k := range n.kids {
 		n.depth = max(n.depth, k.depth+1)
+		n.size = min(n.size+k.size, maxSize)
 	}
 	return n
 }
