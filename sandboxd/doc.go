@@ -4,6 +4,7 @@
 // Reads: programs over a unix socket. Writes: results. Promises: one sandbox per
 // call, never reused; typed outcomes that the program cannot forge; nothing left
 // behind. What is defended, by which mechanism and what is not: THREATMODEL.md.
+// What a call costs, why, and what was tried: COSTS.md.
 //
 // # Where things are
 //

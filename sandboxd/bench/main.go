@@ -57,6 +57,8 @@ func run(ctx context.Context, o options) error {
 		t.add("bare subprocess", p.name, inOrder(ctx, o.calls, func(ctx context.Context) error {
 			return exec.CommandContext(ctx, o.python, "-B", "-c", p.code).Run()
 		}))
+		fmt.Fprintf(os.Stderr, "%s: warm interpreter\n", p.name)
+		t.add("the program alone, in a warm interpreter without a sandbox", p.name, warmInterpreter(ctx, o, p))
 		fmt.Fprintf(os.Stderr, "%s: docker\n", p.name)
 		t.add("`docker run`", p.name, docker(ctx, o, p))
 	}

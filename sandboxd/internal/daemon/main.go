@@ -65,7 +65,8 @@ runsc · 4 no Python in the root file system · 5 state directory in use ·
 6 running calls were cut short.
 
 Inside Docker, start the container with --cap-add SYS_ADMIN --security-opt
-seccomp=unconfined. Without root, sandboxes run in user namespaces; limits that
+seccomp=unconfined, and -v /sys/fs/cgroup:/sys/fs/cgroup:rw for the limits that need
+control groups. Without root, sandboxes run in user namespaces; limits that
 need cgroup rights are then named as missing in the log and in /healthz.
 
 Flags:
