@@ -8,5 +8,6 @@
 // Promises: Encode and Decode refuse what Validate refuses, naming the field, the
 // lengths or the value; fields that this version does not know survive a stage that
 // passes the message on (change a decoded message, do not build a new one); nothing
-// is repaired, cut or padded.
+// is repaired, cut or padded. DecodeOutline and EncodeHolding are for who passes a
+// trajectory on: most of its bytes are then checked, counted and copied.
 package codec
