@@ -2,6 +2,7 @@ package mathverify
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -32,7 +33,12 @@ func CompareAnswer(gold, answer string, o Options) Verdict {
 	return compareTexts(gold, answer, extract(gold, o.Profile == Compat), strings.TrimSpace(answer), o)
 }
 
-func compareTexts(gold, pred, g, p string, o Options) Verdict {
+func compareTexts(gold, pred, g, p string, o Options) (v Verdict) {
+	defer func() {
+		if r := recover(); r != nil { // one answer must not stop a scorer
+			v = Verdict{Outcome: Undecided, Method: MethodFault, Reason: clipText(fmt.Sprint("a fault of the comparison: ", r), maxRead)}
+		}
+	}()
 	c := &comparer{budget: budget{left: maxSteps}, compat: o.Profile == Compat, decimals: o.Decimals, setRelation: o.SetAgainstInequality}
 	if c.decimals == 0 {
 		c.decimals = DefaultDecimals

@@ -7,13 +7,23 @@
 //
 // # What decides
 //
-// From cheap to dear: the normalised texts; the shape of the readings; exact
-// rationals; evaluation in two prime fields, which settles polynomials, rational
-// functions and integers of any size (towers are never written out); ball
-// arithmetic, for constants at rising precision and for functions at random
-// points. A difference is always proved: in a field, or by a ball that excludes
-// zero. Equality beyond the rationals rests on agreement in both fields, or to
-// at least 128 binary places, more for longer texts.
+// From cheap to dear: plain numbers and the normalised texts; the shape of the
+// readings; exact rationals; evaluation in two fields of p² elements, which
+// settles polynomials, rational functions, integers of any size (towers are
+// never written out), square roots, complex numbers, and the exponential and
+// trigonometric functions of linear arguments; ball arithmetic, for other
+// constants at rising precision and for other functions at random points. A
+// difference is always proved: in a field, or by a ball that excludes zero.
+// Equality beyond the rationals rests on agreement in both fields, or to at
+// least 128 binary places, more for longer texts and for finer numbers in them;
+// where a part is finer than the highest precision the verdict is undecided.
+//
+// Finite sums of polynomials and geometric sums, integrals of polynomials,
+// Dirichlet's integral and derivatives are calculated; an integral without
+// bounds is compared by its derivative. Other integrals, infinite sums and
+// products, and limits are estimated at two orders that must agree to 42 binary
+// places, and count as equal to what agrees with the finer one to 84. They are
+// never different, and undecided if they converge slowly or not at all.
 //
 // # Conventions of both profiles
 //
@@ -24,6 +34,9 @@
 //     point at which a side is not real says nothing, so 8 ln x equals ln x^8.
 //   - Lists and sets have no order and no repetitions; (a, b) and [a, b] have.
 //   - "x = 5", "f(x) = 5", "AB = 5" and "x + y = 5" are read as 5 beside a value.
+//   - A finite sum or a power of -1 with a letter for its bound or exponent is
+//     compared at whole values of the letter.
+//   - Times of day are equal as times, other ratios as ratios.
 //   - \frac12 is a half, 3\frac12 is three and a half, \sqrt12 the root of 12,
 //     2^53 has the exponent 53, 1,234 is one number unless the two agree as lists.
 //
@@ -40,6 +53,16 @@
 //	\boxed{1} … final answer is 2   the box, unless the          the sentence
 //	                                sentence comes after it
 //	\( a formula over lines \)      read                         not read
+//	gcd(a, b) of letters            of integers, unknown         of polynomials: 1
+//
+// # What is not read
+//
+// Bars that open inside bars without a sign between (||x||y||), numbers side by
+// side, \char codes, inequalities of higher degree, f∘g, and equations that
+// differ by a factor with variables (xy = 1 against y = 1/x). Conventions of
+// other graders that neither profile follows: order in a list, decimals that
+// agree to fewer than Decimals places, a unit that must be repeated, an answer
+// that counts only in a box or only if spelled as the reference.
 //
 // It promises to be deterministic (budgets count steps, never time; random
 // points derive from the inputs), never to panic, and to bound time and memory

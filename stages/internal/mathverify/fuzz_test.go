@@ -11,7 +11,8 @@ var fuzzSeeds = [][2]string{
 	{`\boxed{441} and \boxed{482}`, `441, 482`}, {`\sum_{k=1}^{100}k`, `5050`}, {`\sin^2x+\cos^2x`, `1`}, {`1{,}234\text{ cm}^2`, `1234`}, {`9^{9^{9^9}}`, `10^{10}!`},
 	{`√½²°∞∪∈−％５`, `π±√2`}, {`x=1\pm\sqrt{2}`, `\text{no solution}`}, {`||x||y||`, `\left|x\right|`}, {`\int_0^1 x^2dx`, `\frac{d}{dx}x^3`}, {`\lfloor\log_2 8\rfloor`, `\lceil e\rceil`},
 	{`9.9^9^9`, `10!`}, {`{{{{`, `}}}}`}, {`\\\\\\`, `\frac\frac\frac`}, {"\xff\xfe", "\x00"}, {`a_1^2_3'`, `\overline{x}_{ij}^{2}`}, {`\gcd(0,0)`, `5\mod 0`}, {`1/0`, `0/0`}, {`(-1)^{1/2}`, `0^0`},
-	{`\Gamma(-1)`, `\binom{n}{-1}`}, {`\lim_{x\to0}\frac{\sin x}{x}`, `1`}, {`S:T:U=1:2:3`, `12:00`}, {`1 \frac{1}{2} 3/4`, `3 1/2`}, {`\prod_{k=1}^{2000}k^{k}`, `\sqrt[1000]{2}`},
+	{`\Gamma(-1)`, `\binom{n}{-1}`}, {`\lim_{x\to0}\frac{\sin x}{x}`, `1`}, {`S:T:U=1:2:3`, `12:00`}, {`1 \frac{1}{2} 3/4`, `3 1/2`}, {`\prod_{k=1}^{2000}k^{k}`, `\sqrt[1000]{2}`}, {`\sum_{n=1}^{\infty}\frac{1}{n^2}`, `\frac{\pi^2}{6}`}, {`\int_0^{\infty}\frac{\sin x}{x}dx`, `\sqrt[0]{2}`},
+	{`\begin{pmatrix}1&2\\3&4\end{pmatrix}^{-1}`, `\det\begin{pmatrix}x\end{pmatrix}`}, {`e^{i\pi x}\sin2x`, `0.\dot{3}`}, {`|x-1|<3`, `]1,2[`}, {`8:05\text{ pm}`, `22^\circ30'`},
 }
 
 // FuzzCompare: whatever the texts, no panic, no long run, the same verdict in
@@ -30,7 +31,11 @@ func FuzzCompare(f *testing.F) {
 			if (ab.Outcome == Equal) != (ba.Outcome == Equal) && extract(a, false) == strings.TrimSpace(a) && extract(b, false) == strings.TrimSpace(b) && profile == Sound {
 				t.Fatalf("%q, %q: %+v, and the other way round %+v", a, b, ab, ba)
 			}
-			Compare(a, b, o)
+			for _, v := range []Verdict{ab, ba, Compare(a, b, o)} {
+				if v.Method == MethodFault {
+					t.Fatalf("%q, %q: %+v", a, b, v)
+				}
+			}
 			self := CompareAnswer(a, a, o)
 			if strings.TrimSpace(a) != "" && self.GoldRead != "" && self.Outcome == Different && extract(a, profile == Compat) == strings.TrimSpace(a) {
 				t.Fatalf("%q differs from itself: %+v", a, self)
@@ -102,12 +107,26 @@ func TestHostileTextsEnd(t *testing.T) {
 		"a tower of powers": many("x^", 50_000) + "2",
 		"many mods":         many(`7\bmod`, 15_000) + "2",
 		"square brackets":   many("[1,", 1_000) + many("]", 1_000),
+		"matrix powers":     `\begin{pmatrix}` + many(many("x+1&", 5)+`x\\`, 6) + `\end{pmatrix}^{64}`,
+		"symbolic matrix":   `\begin{pmatrix}a&b\\c&d\end{pmatrix}^{50}`,
+		"a determinant":     `\det\begin{pmatrix}` + many(many("x^2+1&", 4)+`x\\`, 5) + `\end{pmatrix}`,
+		"derivatives":       many(`\frac{d}{dx}`, 300) + "x^{x^x}",
+		"fourth ones":       many(`\frac{d^4}{dx^4}`, 20) + `\sin(x^2e^x)`,
+		"integrals":         many(`\int_0^1 `, 6) + "e^{xyz}" + many("dx", 6),
+		"a symbolic one":    `\int_0^1 (x+y)^{20}(x-y)^{20} dx`,
+		"series":            many(`\sum_{k=1}^{\infty}`, 6) + "k",
+		"limits":            many(`\lim_{x\to0}`, 6) + "x",
+		"a wild integral":   `\int_0^1 \frac{1}{\sin(1/x)}dx`,
+		"many roots":        many(`\sqrt{1000000000000037}+`, 300) + `\sqrt{1000000000000091}`,
 		"percent of nested": many("(", 300) + "5" + many(")%", 300),
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			for _, gold := range []string{"5", "3-y"} {
 				for _, v := range []Verdict{Compare(gold, text, Options{}), CompareAnswer(text, gold, Options{Profile: Compat})} {
+					if v.Method == MethodFault {
+						t.Errorf("%+v", v)
+					}
 					if v.Outcome == Equal && (gold != "5" || !equalsFive[name]) {
 						t.Errorf("taken for %s: %+v", clipText(gold, 30), v)
 					}

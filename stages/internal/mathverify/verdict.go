@@ -41,6 +41,7 @@ const (
 	MethodWords     = "words"     // words, letters of choices, symbols
 	MethodLimit     = "limit"     // a limit was hit
 	MethodUnread    = "unread"    // a text could not be read
+	MethodFault     = "fault"     // a bug of this package, caught
 )
 
 // Profile is a set of conventions.
