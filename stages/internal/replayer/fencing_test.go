@@ -77,12 +77,12 @@ func TestKilledAtAnyMoment(t *testing.T) {
 				}
 			}
 			all += deaths
-			if diff := cmp.Diff(calm, topicBytes(w.T, w, "killed")); diff != "" {
+			if diff := cmp.Diff(calm, topicBytes(w.T, w, "killed"), bytesAtOnce); diff != "" {
 				w.T.Errorf("seed %d, after %d deaths:\n%s", seed, deaths, diff)
 			}
 		})
 	}
-	if all < 80 {
+	if all < 40 {
 		t.Errorf("%d deaths: too few to mean anything", all)
 	}
 }
@@ -193,7 +193,7 @@ func TestWhatWasOnItsWayIsFencedOff(t *testing.T) {
 			if _, err := Run(w.T.Context(), cfg); err != nil {
 				w.T.Fatal(err)
 			}
-			if diff := cmp.Diff(calm, topicBytes(w.T, w, "late")); diff != "" {
+			if diff := cmp.Diff(calm, topicBytes(w.T, w, "late"), bytesAtOnce); diff != "" {
 				w.T.Errorf("held at commit %d:\n%s", when, diff)
 			}
 		})
@@ -228,7 +228,7 @@ func TestTwoAtOnce(t *testing.T) {
 		if _, err := Run(w.T.Context(), cfg); !errors.Is(err, ErrBusy) {
 			w.T.Errorf("who was there before: %v, want ErrBusy", err)
 		}
-		if diff := cmp.Diff(calm, topicBytes(w.T, w, "two")); diff != "" {
+		if diff := cmp.Diff(calm, topicBytes(w.T, w, "two"), bytesAtOnce); diff != "" {
 			w.T.Error(diff)
 		}
 	})
