@@ -127,18 +127,25 @@ func endsSentence(text string) bool {
 
 var anchors = []string{"final answer is", "final answer:", "answer is", "answer:", "answer：", "答案是", "答案为", "答案：", "答：", "réponse est", "réponse :", "réponse:", "respuesta es", "respuesta:", "antwort ist", "antwort:", "ответ:", "ответ —"}
 
-// afterAnchor returns what stands behind the last "the answer is".
-func afterAnchor(text string) (string, bool) {
-	lower := strings.ToLower(text)
-	if len(lower) != len(text) {
-		lower = text
-	}
-	best := -1
-	for _, a := range anchors {
-		if i := strings.LastIndex(lower, a); i >= 0 && i+len(a) > best {
-			best = i + len(a)
+// lastAnchor returns the offset behind the last anchor, or -1. It looks at each
+// place once, from the end, as responses are long.
+func lastAnchor(text string) int {
+	for end := len(text); end > 3; end-- {
+		switch text[end-1] {
+		case 's', 'S', 't', 'T', ':', "："[2], "是"[2], "为"[2], "—"[2]: // how anchors end
+			for _, a := range anchors {
+				if end >= len(a) && strings.EqualFold(text[end-len(a):end], a) {
+					return end
+				}
+			}
 		}
 	}
+	return -1
+}
+
+// afterAnchor returns what stands behind the last "the answer is".
+func afterAnchor(text string) (string, bool) {
+	best := lastAnchor(text)
 	if best < 0 {
 		return "", false
 	}
