@@ -20,8 +20,8 @@ var benchTrajectories = flag.Int("replay-trajectories", 10_000, "trajectories th
 
 // BenchmarkReplay replays trajectories of a few hundred tokens from a broker into topics,
 // and from an archive of each format into one of the same, and reads the same records
-// bare, in the same run. It reports both rates, and the replay's time as a multiple of
-// the reading's.
+// bare, and copies them, in the same run. It reports the rates, and the replay's time as a
+// multiple of the reading's and of the copying's.
 func BenchmarkReplay(b *testing.B) {
 	kafkatest.RunReal(b, func(w *kafkatest.World) {
 		folder := b.TempDir()
@@ -32,18 +32,27 @@ func BenchmarkReplay(b *testing.B) {
 					for i := range b.N {
 						id := fmt.Sprintf("%s-%d-%d", until, b.N, i)
 						var cfg Config
+						var copied Sink
 						if from == "kafka" {
 							makeTopics(b, w, id)
+							makeTopics(b, w, id+"-copy")
 							var done func()
 							cfg, done = kafkaConfig(b, w, id, b.TempDir())
 							defer done()
+							sink, err := NewTopicSink(w.Cluster(), id+"-copy")
+							if err != nil {
+								b.Fatal(err)
+							}
+							defer sink.Close()
+							copied = sink
 						} else {
 							out := filepath.Join(b.TempDir(), "out")
 							cfg = config(b, filepath.Join(folder, from), out)
 							cfg.Sink = NewFolderSink(out, cfg.ID, from, cfg.State)
+							copied = NewFolderSink(filepath.Join(b.TempDir(), "copy"), "copy", from, b.TempDir())
 						}
 						cfg.Until, cfg.Every = until, 5*time.Second
-						measure(b, cfg, written)
+						measure(b, cfg, copied, written)
 					}
 				})
 			}
@@ -96,9 +105,10 @@ func recordMany(b *testing.B, w *kafkatest.World, folder string, n int) (written
 	return written
 }
 
-// measure reads bare, then replays.
-func measure(b *testing.B, cfg Config, written int) {
+// measure reads bare, copies bare, then replays.
+func measure(b *testing.B, cfg Config, copied Sink, written int) {
 	b.Helper()
+	copying := copyBare(b, cfg.Source, copied)
 	n, began := float64(written), cpuTime(b)
 	bare, bytes := readBare(b, cfg.Source)
 	b.ReportMetric((cpuTime(b)-began).Seconds()*1e6/n, "cpu-µs/read")
@@ -113,6 +123,46 @@ func measure(b *testing.B, cfg Config, written int) {
 	b.ReportMetric(n/bare.Seconds(), "read/s")
 	b.ReportMetric(float64(bytes)/bare.Seconds()/1e6, "read-MB/s")
 	b.ReportMetric(took.Seconds()/bare.Seconds(), "times-reading")
+	b.ReportMetric(took.Seconds()/copying.Seconds(), "times-copying")
+}
+
+// copyBare reads the trajectories and writes them as they are, on one goroutine: what a
+// replay that scored nothing would have to do.
+func copyBare(b *testing.B, from Source, to Sink) time.Duration {
+	b.Helper()
+	bounds, err := from.Bounds(b.Context(), "scored", archive.Selection{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	if err := to.Resume(b.Context(), []string{"scored"}, Mark{}); err != nil {
+		b.Fatal(err)
+	}
+	err = from.Read(b.Context(), "scored", bounds, Position{}, func(batch Batch) error {
+		records, err := batch.Records()
+		var items []Item
+		for _, r := range records {
+			it := Item{Topic: r.Topic, Time: r.Time, Record: r.Record}
+			if to.WantsJSON() && err == nil {
+				it.JSON, err = archive.JSONBody(r.Record)
+			}
+			items = append(items, it)
+		}
+		if err != nil {
+			return err
+		}
+		return to.Write(b.Context(), items)
+	})
+	if err == nil {
+		_, err = to.Sync(b.Context())
+	}
+	if err == nil {
+		err = to.Finish(b.Context(), Summary{}, func(_, _ int64) {})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(began)
 }
 
 // cpuTime is the processor time of this process, the broker in it included: a busy
