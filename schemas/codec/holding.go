@@ -92,8 +92,3 @@ func withoutHeld(m proto.Message) proto.Message {
 	to.SetUnknown(from.GetUnknown())
 	return to.Interface()
 }
-
-// EncodeScored is EncodeHolding of a Scored.
-func EncodeScored(s *sluicev1.Scored, trajectory []byte) (Record, error) {
-	return EncodeHolding(s, trajectory)
-}

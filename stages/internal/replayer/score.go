@@ -124,7 +124,7 @@ func (r *run) memberOf(s *sluicev1.Scored, trajectory []byte) (member, error) {
 	var err error
 	var rec codec.Record
 	if trajectory != nil {
-		rec, err = codec.EncodeScored(s, trajectory)
+		rec, err = codec.EncodeHolding(s, trajectory)
 	} else {
 		rec, err = codec.Encode(s)
 	}
