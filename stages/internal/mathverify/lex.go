@@ -90,17 +90,18 @@ func (l *lexer) number() {
 		l.pos++
 	}
 	text := l.src[start:l.pos]
-	// "1e3", "2.5E-2": only directly after the digits and with digits behind.
+	// "1e3", "2.5E-2": only directly after the digits and with digits behind,
+	// of any number: an exponent cut short would leave Euler's e as a factor.
 	if rest := l.src[l.pos:]; len(rest) > 1 && (rest[0] == 'e' || rest[0] == 'E') {
 		n := 1
 		if rest[n] == '-' || rest[n] == '+' {
 			n++
 		}
 		first := n
-		for n < len(rest) && isDigit(rest[n]) && n-first < 6 {
+		for n < len(rest) && isDigit(rest[n]) {
 			n++
 		}
-		if n > first && (n == len(rest) || !isLetter(rest[n]) && !isDigit(rest[n])) {
+		if n > first && (n == len(rest) || !isLetter(rest[n])) {
 			text += "e" + strings.TrimPrefix(rest[1:n], "+")
 			l.pos += n
 		}
