@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -85,7 +86,8 @@ func Load(path string, deps Deps) (*reward.Set, error) {
 // Parse reads a file's content.
 func Parse(content []byte, deps Deps) (*reward.Set, error) {
 	var f file
-	if err := strict(content, &f); err != nil {
+	// An empty document is a file without rewards.
+	if err := strict(content, &f); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	switch {

@@ -106,6 +106,8 @@ func TestWrongFilesAreRefusedWithTheLine(t *testing.T) {
 	for name, tc := range map[string]struct{ yaml, says string }{
 		"unknown top field":   {"decide: x\nrewards: []", "line 1"},
 		"no rewards":          {"decides: x", "no rewards"},
+		"an empty file":       {"", "no rewards"},
+		"nothing but remarks": {"# later\n", "no rewards"},
 		"unknown field":       {"rewards:\n  - name: a\n    kind: outcome\n    colour: red", `line 4: unknown field "colour"`},
 		"field of other kind": {"rewards:\n  - name: a\n    kind: outcome\n    bonus: 1", `line 4: "bonus" belongs to kind format_bonus`},
 		"unknown box field":   {"rewards:\n  - name: a\n    kind: outcome\n    box: {size: 3}", `line 4: unknown field "size" of box`},
