@@ -100,7 +100,7 @@ func (o *Options) Register(f *pflag.FlagSet) {
 	f.DurationVar(&o.ReadyWithin, "ready-within", 2*time.Minute, "how long a process may take to become ready")
 	f.StringVar(&o.LogLevel, "log-level", "info", "level of the processes' logs: debug, info, warn or error")
 	f.StringVar(&o.Library, "libchdb", "", "libchdb.so of the embedded ClickHouse (default: what 'make tools' installed)")
-	f.StringVar(&o.Runsc, "runsc", "", "gVisor's runsc (default: what `make tools` installed)")
+	f.StringVar(&o.Runsc, "runsc", "", "gVisor's runsc (default: what 'make tools' installed)")
 	f.BoolVar(&o.Plain, "plain", false, "print lines instead of redrawing a view")
 }
 
