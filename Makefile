@@ -55,7 +55,8 @@ vet: ## go vet and gofmt
 	if [ -n "$$unformatted" ]; then printf 'not formatted; run gofmt -w on:\n%s\n' "$$unformatted"; exit 1; fi
 
 .PHONY: lint
-lint: $(STAMPS)/golangci-lint-$(GOLANGCI_VERSION) $(STAMPS)/buf-$(BUF_VERSION) ## golangci-lint with the import rules; buf's rules and breaking changes against BASE
+lint: $(STAMPS)/golangci-lint-$(GOLANGCI_VERSION) $(STAMPS)/buf-$(BUF_VERSION) ## go.mod, golangci-lint with the import rules, buf's rules and breaking changes against BASE
+	go mod tidy -diff
 	golangci-lint run ./...
 	buf lint schemas
 	buf breaking schemas --against '.git#ref=$(BASE),subdir=schemas'
