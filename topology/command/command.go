@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/supervise"
 	"github.com/sluice-rl/sluice/topology/up"
 )
 
@@ -65,10 +66,15 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return int(status)
 	}
 	fmt.Fprintf(stderr, "sluice: %v\n", err)
+	return statusOf(err)
+}
+
+// statusOf is the exit status that an error stands for.
+func statusOf(err error) int {
 	switch {
 	case errors.Is(err, errUsage), errors.Is(err, up.ErrUsage), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
-	case errors.Is(err, up.ErrUnusable):
+	case errors.Is(err, up.ErrUnusable), errors.Is(err, supervise.ErrChild):
 		return exitUnusable
 	}
 	return exitFailed

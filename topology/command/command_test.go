@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +19,8 @@ import (
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/topology/broker"
 	"github.com/sluice-rl/sluice/topology/depth"
+	"github.com/sluice-rl/sluice/topology/supervise"
+	"github.com/sluice-rl/sluice/topology/up"
 )
 
 // sluice runs the command and returns its exit status and what it said.
@@ -167,5 +171,22 @@ func TestTheEnvironmentNamesTheCluster(t *testing.T) {
 	}
 	if _, _, stderr := sluice("status", "--timeout", "300ms", "--brokers", "127.0.0.1:2"); !strings.Contains(stderr, "127.0.0.1:2") {
 		t.Errorf("said %q, want the flag to win", stderr)
+	}
+}
+
+func TestStatusOfAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want int
+	}{
+		"wrong use":                           {fmt.Errorf("%w: --steps", errUsage), exitUsage},
+		"options of up that cannot work":      {fmt.Errorf("%w: --steps", up.ErrUsage), exitUsage},
+		"a directory that is not a run's":     {fmt.Errorf("%w: --dir", up.ErrUnusable), exitUnusable},
+		"a process that cannot be kept alive": {fmt.Errorf("%w: sandboxd", supervise.ErrChild), exitUnusable},
+		"anything else":                       {errors.New("connection refused"), exitFailed},
+	} {
+		if got := statusOf(c.err); got != c.want {
+			t.Errorf("%s: status %d, want %d", name, got, c.want)
+		}
 	}
 }
