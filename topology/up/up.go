@@ -40,11 +40,15 @@ func Run(o Options, stdout io.Writer) (err error) {
 		return err
 	}
 	defer dir.Close()
+	screen := newScreen(stdout, o.Plain)
+	if err := dir.awaitLeftovers(endWithin, signals, screen.Say); err != nil {
+		return err
+	}
 	r, resumed, err := dir.open(o)
 	if err != nil {
 		return err
 	}
-	s := &system{o: o, dir: dir, run: r, topology: top, screen: newScreen(stdout, o.Plain)}
+	s := &system{o: o, dir: dir, run: r, topology: top, screen: screen}
 	s.sup, err = supervise.New(supervise.Config{
 		LogDir: dir.file("logs"), Tell: func(text string) { s.screen.Say("%s", text) },
 	})
