@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -21,13 +22,19 @@ import (
 const topicScored = "scored"
 
 // machine remembers which trajectories of one partition of questions have been scored.
-// Its state is one entry per trajectory: its id.
+// Its state is one entry per trajectory: its id, and whether it was graded.
+//
+// One id can end twice: whoever worked on it died before that was acknowledged, and the
+// repetition was given up. The end that can be graded counts, whichever comes first; a
+// graded one after one that was not is passed on too, and the grouper lets it take the
+// place.
 type machine struct {
 	// results finds what was prepared for a record.
 	results func(runner.Message) []reward.Result
 	log     *slog.Logger
 	metrics *metrics
 
+	// taken says of the ids that have been seen whether they were graded.
 	taken   map[string]bool
 	horizon *horizon.Horizon
 	// forget are keys behind the horizon; they are deleted with the next effects.
@@ -52,9 +59,15 @@ func (m *machine) Restore(key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	m.take(place, key)
+	m.take(place, key, !bytes.Equal(value, stateUngraded))
 	return nil
 }
+
+// The values of the state.
+var (
+	stateGraded   = []byte{1}
+	stateUngraded = []byte{0}
+)
 
 // parseKey reads a trajectory id back into its place.
 func parseKey(key string) (identity.Place, error) {
@@ -68,7 +81,7 @@ func parseKey(key string) (identity.Place, error) {
 
 // take notes an id. One that lies behind the horizon is not remembered; take says
 // whether it is.
-func (m *machine) take(at identity.Place, id string) bool {
+func (m *machine) take(at identity.Place, id string, graded bool) bool {
 	run := horizon.Run{ID: at.RunID, Incarnation: at.Incarnation}
 	for _, key := range m.horizon.See(run, at.Step) {
 		delete(m.taken, key)
@@ -78,7 +91,7 @@ func (m *machine) take(at identity.Place, id string) bool {
 		m.forget[id] = true
 		return false
 	}
-	m.taken[id] = true
+	m.taken[id] = graded
 	return true
 }
 
@@ -96,7 +109,7 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 		return e, nil
 	}
 	id := identity.TrajectoryID(t)
-	if m.taken[id] {
+	if graded, seen := m.taken[id]; graded || seen && scoring.Ungraded(t) != "" {
 		m.metrics.duplicates.Inc()
 		m.log.Info("trajectory scored before: dropped", "trajectory", id)
 		return e, nil
@@ -109,8 +122,12 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 	s.ScoredAt = timestamppb.New(now)
 	m.metrics.count(s)
 	e.Outputs = append(e.Outputs, runner.Output{Topic: topicScored, Body: s, Trajectory: msg.Trajectory})
-	if m.take(identity.PlaceOf(t), id) {
-		e.State = append(e.State, runner.StateChange{Key: id, Value: []byte{1}})
+	if m.take(identity.PlaceOf(t), id, s.GetGraded()) {
+		value := stateUngraded
+		if s.GetGraded() {
+			value = stateGraded
+		}
+		e.State = append(e.State, runner.StateChange{Key: id, Value: value})
 	}
 	m.sweep(&e)
 	return e, nil

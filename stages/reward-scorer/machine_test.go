@@ -255,6 +255,57 @@ func TestEveryCopyIsScoredOnce(t *testing.T) {
 	})
 }
 
+// One copy may end twice, given up and answered: the answer counts in either order, and
+// neither is passed on twice, over restarts too.
+func TestTheEndThatCanBeGradedCounts(t *testing.T) {
+	given := trajectory(1, 0, 1, sluicev1.EndReason_END_REASON_INFRA_ERROR, "")
+	good := trajectory(1, 0, 1, answered, `\boxed{7}`)
+	for _, c := range []struct {
+		name string
+		in   []*sluicev1.Trajectory
+		want []bool // graded
+	}{
+		{"answered first", []*sluicev1.Trajectory{good, given, good, given}, []bool{true}},
+		{"given up first", []*sluicev1.Trajectory{given, given, good, good, given}, []bool{false, true}},
+	} {
+		for _, crash := range []bool{false, true} {
+			m, err := newMetrics(prometheus.NewRegistry())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &scorer{set: reward.Default()}
+			p, err := machinetest.New(start, func() runner.Machine {
+				return newMachine(func(m runner.Message) []reward.Result { return s.score(context.Background(), []runner.Message{m})[0] },
+					10, slog.New(slog.DiscardHandler), m)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, traj := range c.in {
+				p.Append("trajectories", traj)
+			}
+			for p.Lag("trajectories") > 0 {
+				// A process that dies leaves the record to its successor.
+				if crash {
+					if err := p.Step("trajectories", true); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := p.Step("trajectories", false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []bool
+			for _, s := range machinetest.Bodies[*sluicev1.Scored](p, "scored") {
+				got = append(got, s.GetGraded())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s, crashing %t: graded (-want +got):\n%s", c.name, crash, diff)
+			}
+		}
+	}
+}
+
 func BenchmarkPrepare500(b *testing.B) {
 	s := &scorer{set: reward.Default()}
 	ms := make([]runner.Message, 500)
