@@ -31,7 +31,7 @@ type Spec struct {
 	// Args gives the arguments. From the second start on it is given the addresses
 	// that the child listened on before, so that it can take the same ports again.
 	Args func(before map[string]string) []string
-	// Env is added to the supervisor's own environment.
+	// Env is the child's environment; nil: the supervisor's own.
 	Env []string
 	// Dir is the working directory; empty: the supervisor's.
 	Dir string
@@ -179,7 +179,7 @@ func (c *Child) run() (wasReady bool, err error) {
 	before := c.addresses
 	c.mu.Unlock()
 	cmd := exec.Command(c.spec.Path, c.spec.Args(before)...)
-	cmd.Env = append(os.Environ(), c.spec.Env...)
+	cmd.Env = c.spec.Env
 	cmd.Dir = c.spec.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	orphaned := c.spec.Orphaned

@@ -53,7 +53,7 @@ func newSupervisor(t *testing.T) (*supervise.Supervisor, *said) {
 func shell(t *testing.T, name, script string) supervise.Spec {
 	ready := filepath.Join(t.TempDir(), name+".ready")
 	return supervise.Spec{
-		Name: name, Path: "/bin/sh", Env: []string{"READY=" + ready}, ReadyFile: ready,
+		Name: name, Path: "/bin/sh", Env: append(os.Environ(), "READY="+ready), ReadyFile: ready,
 		Args: func(map[string]string) []string { return []string{"-c", script} },
 	}
 }

@@ -56,7 +56,7 @@ func (s *system) spec(name string, args func(before map[string]string) []string)
 	}
 	ready := s.dir.file("ready", name+".json")
 	return supervise.Spec{
-		Name: name, Path: path, ReadyFile: ready,
+		Name: name, Path: path, ReadyFile: ready, Env: environ(os.Environ(), name != sandboxd),
 		Args: func(before map[string]string) []string {
 			return append(args(before), "--ready-file", ready, "--log-level", s.o.LogLevel)
 		},

@@ -158,7 +158,7 @@ func (sum Summary) table() string {
 		})
 	}
 	return terminal.Table(head, rows) + fmt.Sprintf(
-		"\n%d trajectories, %d code calls, %d duplicates dropped, %d dead letters, %.1f s\n",
+		"\n%d trajectories, %d code calls, %d second copies dropped, %d dead letters, %.1f s\n",
 		sum.Trajectories, sum.CodeCalls, sum.DuplicatesDropped, sum.DeadLetters, sum.Seconds)
 }
 
