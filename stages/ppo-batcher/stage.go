@@ -70,6 +70,11 @@ func (o *options) validate() error {
 	if o.stepsKept < 1 {
 		errs = append(errs, errors.New("--steps-kept is 0, want at least 1"))
 	}
+	for flag, n := range map[string]int{"max-data": o.rules.Packing.Data, "max-padded-tokens": o.rules.Packing.PaddedTokens, "training-context": o.rules.Context} {
+		if n < 1 {
+			errs = append(errs, fmt.Errorf("--%s is %d, want at least 1", flag, n))
+		}
+	}
 	if len(errs) == 0 {
 		errs = append(errs, o.rules.Validate())
 	}

@@ -92,7 +92,7 @@ func Flags(fs *pflag.FlagSet) *Config {
 	fs.DurationVar(&c.Timeout, "timeout", 30*time.Second, "run time of a program that asks for none")
 	fs.DurationVar(&c.MaxTimeout, "max-timeout", 10*time.Minute, "longest run time that may be asked for")
 	fs.IntVar(&c.Slots, "slots", max(4, 2*cores), "calls and reservations at once")
-	fs.IntVar(&c.Reservable, "reservable", -1, "how many slots reservations may hold (default: all but one)")
+	fs.IntVar(&c.Reservable, "reservable", -1, "how many slots reservations may hold; -1: all but one")
 	fs.IntVar(&c.Queue, "queue", 256, "callers that may wait for a slot")
 	fs.DurationVar(&c.MaxWait, "max-wait", 30*time.Second, "longest wait in the queue; then the caller is told to come back")
 	fs.StringToIntVar(&c.Pool, "pool", map[string]int{image.Bare: cores, image.Numpy: max(1, cores/2), image.Sympy: cores}, "warm sandboxes to keep, per image; an image left out is not built; none=0 turns the pool off")
