@@ -290,8 +290,8 @@ func TestFlagsThatCannotBeUsed(t *testing.T) {
 		"--token-reduction":                func(o *options) { o.reduction = "max" },
 		"--steps-kept":                     func(o *options) { o.stepsKept = 0 },
 		"clip bounds":                      func(o *options) { o.rules.ClipHigh = 0.5 },
-		"--training-context is 0":     func(o *options) { o.rules.Context = 0 },
-		"--max-data is 0":      func(o *options) { o.rules.Packing.Data = 0 },
+		"--training-context is 0":          func(o *options) { o.rules.Context = 0 },
+		"--max-data is 0":                  func(o *options) { o.rules.Packing.Data = 0 },
 		"messages of up to 190038912 byte": func(o *options) { o.rules.Packing.PaddedTokens = 10_000_000 },
 	} {
 		o := options{config: config{rules: step.DefaultRules, stepsKept: 1}, reduction: "mean"}
