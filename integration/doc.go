@@ -11,7 +11,6 @@
 //	            where Docker runs and has the images; skipped with the reason otherwise
 //
 // In each, every stage is killed once in mid-run, and so is the broker where the suite
-// started it; and what was fed is compared with
-// what Kafka and ClickHouse hold in the end: every trajectory counts exactly once at
-// its place, with its fate.
+// started it; what was fed is then compared with what Kafka and ClickHouse hold in the
+// end: every trajectory counts exactly once at its place, with its fate.
 package integration

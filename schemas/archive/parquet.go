@@ -253,7 +253,7 @@ func readRows(group parquet.RowGroup, from, to int64, want func(topic, kind stri
 		}
 	}()
 	reader := parquet.NewGenericRowGroupReader[row](group)
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	if err := reader.SeekToRow(from); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
@@ -267,7 +267,13 @@ func readRows(group parquet.RowGroup, from, to int64, want func(topic, kind stri
 		}
 		left -= int64(n)
 		clear(rows)
-		if err != nil && !(errors.Is(err, io.EOF) && left == 0) || n == 0 && left > 0 {
+		if errors.Is(err, io.EOF) && left == 0 {
+			break
+		}
+		if err == nil && n == 0 {
+			err = io.ErrNoProgress
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%w: %d rows are missing: %w", ErrUnreadable, left, err)
 		}
 	}

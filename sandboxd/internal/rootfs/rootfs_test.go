@@ -181,7 +181,7 @@ func TestHostRoot(t *testing.T) {
 	if !loader || files[python] == "" {
 		t.Errorf("%d files, but loader %v, interpreter %q", len(files), loader, files[python])
 	}
-	if files.key() != files.key() {
+	if first, again := files.key(), files.key(); first != again {
 		t.Error("the key changes by itself")
 	}
 }

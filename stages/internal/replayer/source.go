@@ -110,8 +110,12 @@ func (a *ArchiveSource) Bounds(_ context.Context, name string, _ archive.Selecti
 
 // Read implements Source.
 func (a *ArchiveSource) Read(ctx context.Context, name string, b Bounds, behind Position, f func(Batch) error) error {
-	if size, err := a.archive.Size(name); err != nil || size != b.Bytes {
-		return fmt.Errorf("%w: the archive's file of %s has %d bytes and had %d when this replay began (%v)", ErrOther, name, size, b.Bytes, err)
+	size, err := a.archive.Size(name)
+	if err != nil {
+		return fmt.Errorf("%w: the archive's file of %s had %d bytes when this replay began: %w", ErrOther, name, b.Bytes, err)
+	}
+	if size != b.Bytes {
+		return fmt.Errorf("%w: the archive's file of %s has %d bytes and had %d when this replay began", ErrOther, name, size, b.Bytes)
 	}
 	return a.archive.Batches(name, behind.Records, func(rows archive.Batch) error {
 		if err := ctx.Err(); err != nil {
@@ -123,4 +127,4 @@ func (a *ArchiveSource) Read(ctx context.Context, name string, b Bounds, behind 
 }
 
 // Close closes the archive's files.
-func (a *ArchiveSource) Close() { a.archive.Close() }
+func (a *ArchiveSource) Close() { _ = a.archive.Close() }
