@@ -42,8 +42,9 @@ type TopicSink struct {
 	// skip are the offsets of records that a partition holds already and that are still
 	// to be given to Write: those behind the checkpoint.
 	skip map[string]map[int32][]int64
-	// open: a transaction was begun.
-	open bool
+	// open: a transaction was begun. written are the topics with records in it.
+	open    bool
+	written map[string]bool
 
 	wg sync.WaitGroup
 	// mu guards err, and ends, while there are writes under way.
@@ -197,8 +198,9 @@ func (s *TopicSink) Write(ctx context.Context, items []Item) error {
 			if err := s.client.BeginTransaction(); err != nil {
 				return s.explain(err)
 			}
-			s.open = true
+			s.open, s.written = true, map[string]bool{}
 		}
+		s.written[r.Topic] = true
 		s.wg.Add(1)
 		s.client.Produce(ctx, r, func(r *kgo.Record, err error) {
 			defer s.wg.Done()
@@ -233,7 +235,7 @@ func (s *TopicSink) explain(err error) error {
 // Sync implements Sink: it ends the transaction.
 func (s *TopicSink) Sync(ctx context.Context) (Mark, error) {
 	if s.open {
-		if err := s.client.Flush(ctx); err != nil {
+		if err := runner.FlushTransaction(ctx, s.client, s.written); err != nil {
 			return Mark{}, s.explain(err)
 		}
 		s.wg.Wait()

@@ -129,6 +129,9 @@ type transaction struct {
 	now time.Time
 	ctx context.Context
 
+	// topics were written to.
+	topics map[string]bool
+
 	mu sync.Mutex
 	// failed is the first error of writing.
 	failed error
@@ -140,7 +143,7 @@ type transaction struct {
 // gone then. An error means that the client is beyond recovery.
 func (s *session) transact(ctx context.Context, f func(*transaction) error) (ok bool, err error) {
 	began := time.Now()
-	tx := &transaction{s: s, now: began, ctx: context.WithoutCancel(ctx), counts: map[[2]string]int{}}
+	tx := &transaction{s: s, now: began, ctx: context.WithoutCancel(ctx), topics: map[string]bool{}, counts: map[[2]string]int{}}
 	if err := s.gts.Begin(); err != nil {
 		if fenced(err, 0, s.cfg.TransactionTimeout) {
 			err = fmt.Errorf("%w: %w", ErrFenced, err)
@@ -191,8 +194,8 @@ func (s *session) transact(ctx context.Context, f func(*transaction) error) (ok 
 func (tx *transaction) flush(timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(tx.ctx, timeout)
 	defer cancel()
-	if err := tx.s.gts.Client().Flush(ctx); err != nil {
-		return fmt.Errorf("outputs are not acknowledged: %w", err)
+	if err := FlushTransaction(ctx, tx.s.gts.Client(), tx.topics); err != nil {
+		return err
 	}
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -200,6 +203,7 @@ func (tx *transaction) flush(timeout time.Duration) error {
 }
 
 func (tx *transaction) write(r *kgo.Record) {
+	tx.topics[r.Topic] = true
 	tx.s.gts.Produce(tx.ctx, r, func(_ *kgo.Record, err error) {
 		if err != nil {
 			tx.mu.Lock()
