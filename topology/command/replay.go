@@ -53,8 +53,11 @@ func makeReplayTopics(args []string) error {
 	f.SetOutput(io.Discard)
 	f.ParseErrorsAllowlist.UnknownFlags = true
 	where.register(f)
-	id, to := f.String("id", "", ""), f.String("to", "", "")
-	if err := f.Parse(args); err != nil || topology.CheckReplayID(*id) != nil || *to != "" {
+	id, to, format, archive := f.String("id", "", ""), f.String("to", "", ""), f.String("format", "", ""), f.String("archive", "", "")
+	if err := f.Parse(args); err != nil || topology.CheckReplayID(*id) != nil || *to != "" || *format != "" {
+		return nil
+	}
+	if _, err := os.Stat(*archive); *archive != "" && err != nil {
 		return nil
 	}
 	t, err := where.load()

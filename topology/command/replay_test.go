@@ -168,6 +168,14 @@ func TestExportAndReplayOnABroker(t *testing.T) {
 	if status, _, stderr := sluice("replay", "--id", "a.b"); status != exitUsage || !strings.Contains(stderr, "--id") {
 		t.Errorf("a bad id: %d, %s; want %d", status, stderr, exitUsage)
 	}
+	// Arguments that cannot work are named before any broker is asked.
+	nowhere := filepath.Join(dir, "nowhere")
+	for _, wrong := range [][]string{{"--archive", nowhere}, {"--format", "parquet"}} {
+		args := append([]string{"replay", "--id", "x", "--brokers", "127.0.0.1:1"}, wrong...)
+		if status, _, stderr := sluice(args...); status == exitClean || !(strings.Contains(stderr, wrong[0]) || strings.Contains(stderr, wrong[1])) || strings.Contains(stderr, "127.0.0.1:1") {
+			t.Errorf("%v: %d, %s", args, status, stderr)
+		}
+	}
 	if status, stdout, _ := sluice("replay", "--help"); status != exitClean || !strings.Contains(stdout, "--until") {
 		t.Errorf("replay --help: %d, %q", status, stdout)
 	}

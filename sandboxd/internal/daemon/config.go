@@ -96,6 +96,8 @@ func Flags(fs *pflag.FlagSet) *Config {
 	fs.IntVar(&c.Queue, "queue", 256, "callers that may wait for a slot")
 	fs.DurationVar(&c.MaxWait, "max-wait", 30*time.Second, "longest wait in the queue; then the caller is told to come back")
 	fs.StringToIntVar(&c.Pool, "pool", map[string]int{image.Bare: cores, image.Numpy: max(1, cores/2), image.Sympy: cores}, "warm sandboxes to keep, per image; an image left out is not built; none=0 turns the pool off")
+	// Of a map pflag would print the default in another order each time.
+	fs.Lookup("pool").DefValue = fmt.Sprintf("[%s=%d,%s=%d,%s=%d]", image.Bare, cores, image.Numpy, max(1, cores/2), image.Sympy, cores)
 	fs.Float64Var(&c.MakersPerCore, "makers-per-core", 1, "warm sandboxes in the making at once, per core")
 	fs.DurationVar(&c.WarmWait, "warm-wait", 5*time.Second, "longest wait for a warm sandbox before one is booted")
 	fs.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "longest time to boot, restore or checkpoint one sandbox")

@@ -117,7 +117,7 @@ func TestBadRequestsAreRefusedWithAReason(t *testing.T) {
 			}
 		})
 	}
-	for name, body := range map[string]string{"no JSON": "{", "unknown field": `{"codee":"1"}`, "wrong type": `{"code":1}`, "too large": `{"code":"` + strings.Repeat("a", 1<<20) + `"}`} {
+	for name, body := range map[string]string{"no JSON": "{", "unknown field": `{"codee":"1"}`, "wrong type": `{"code":1}`, "two requests": `{"code":"1"}{"code":"2"}`, "too large": `{"code":"` + strings.Repeat("a", 1<<20) + `"}`} {
 		t.Run(name, func(t *testing.T) {
 			resp := s.raw(t, body)
 			defer resp.Body.Close()

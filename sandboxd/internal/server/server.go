@@ -17,6 +17,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -88,6 +89,9 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 		d := json.NewDecoder(strings.NewReader(string(body)))
 		d.DisallowUnknownFields()
 		err = d.Decode(&req)
+		if err == nil && d.InputOffset() < int64(len(strings.TrimRight(string(body), " \t\r\n"))) {
+			err = fmt.Errorf("more follows it, from byte %d", d.InputOffset())
+		}
 	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, api.Failure{Code: api.CodeBadRequest, Message: "request is not a JSON object of the documented shape: " + err.Error()})

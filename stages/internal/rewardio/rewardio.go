@@ -106,8 +106,8 @@ type response struct {
 type scoredLine struct {
 	ID json.RawMessage `json:"id"`
 	oneScore
-	Correct     bool               `json:"correct"`
-	ValidFormat bool               `json:"valid_format"`
+	Correct     *bool              `json:"correct"`
+	ValidFormat *bool              `json:"valid_format"`
 	Answer      string             `json:"answer"`
 	Verdict     mathverify.Outcome `json:"verdict"`
 	Method      string             `json:"method"`
@@ -127,7 +127,8 @@ type oneScore struct {
 // ScoreLines scores responses. Beyond text and reference a line may have the
 // facts that rewards look at: end_reason (default "answer"), code_calls,
 // code_errors, executions, first_call_failed, turns, tokens, truncated,
-// data_source, question_id. A reward that failed is null, with its error.
+// data_source, question_id. A reward that failed is null, with its error; so is what it
+// would have found out.
 func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.Set) (Summary, error) {
 	var s Summary
 	err := lines(r, w, func(n int, line []byte, err error) any {
@@ -157,8 +158,11 @@ func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.S
 		}
 		s.count(first.Verdict.Outcome)
 		v := first.Verdict
-		out := scoredLine{ID: p.ID, oneScore: scoreOf(first), Correct: first.Correct, ValidFormat: first.ValidFormat, Answer: first.Answer,
+		out := scoredLine{ID: p.ID, oneScore: scoreOf(first), Answer: first.Answer,
 			Verdict: v.Outcome, Method: v.Method, Reason: v.Reason, GoldRead: v.GoldRead, PredRead: v.PredRead}
+		if first.Err == nil || v.Outcome != "" {
+			out.Correct, out.ValidFormat = &first.Correct, &first.ValidFormat
+		}
 		for _, other := range results[1:] {
 			out.Others = append(out.Others, scoreOf(other))
 		}

@@ -92,8 +92,8 @@ func TestScoreLines(t *testing.T) {
 	if r := rows[1]; r["reward"] != -1.0 || r["valid_format"] != false {
 		t.Errorf("row b: %v", r)
 	}
-	if r := rows[2]; r["reward"] != nil || !strings.Contains(r["error"].(string), "not graded") {
-		t.Errorf("row c: %v, want a null reward", r)
+	if r := rows[2]; r["reward"] != nil || r["correct"] != nil || r["valid_format"] != nil || !strings.Contains(r["error"].(string), "not graded") {
+		t.Errorf("row c: %v, want nothing but an error", r)
 	}
 	if r := rows[3]; !strings.Contains(r["error"].(string), "line 4") {
 		t.Errorf("row d: %v", r)
