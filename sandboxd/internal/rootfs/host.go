@@ -108,7 +108,7 @@ func (f fileSet) key() string {
 
 // copyTo writes the files below dst, following the host's merged-/usr links so
 // that both /lib/x and /usr/lib/x name the same file.
-func (f fileSet) copyTo(dst string) error {
+func (f fileSet) copyTo(ctx context.Context, dst string) error {
 	for _, link := range []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"} {
 		target, err := os.Readlink("/" + link)
 		if err != nil {
@@ -123,6 +123,9 @@ func (f fileSet) copyTo(dst string) error {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(f)) {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("copy into root: %w", err)
+		}
 		if err := copyFile(f[path], filepath.Join(dst, path)); err != nil {
 			return fmt.Errorf("copy into root: %w", err)
 		}

@@ -64,7 +64,7 @@ func open(ctx context.Context, ref string) (v1.Image, error) {
 
 // unpack writes the flattened image below dst. os.Root keeps every path, links
 // included, inside.
-func unpack(img v1.Image, dst string) error {
+func unpack(ctx context.Context, img v1.Image, dst string) error {
 	root, err := os.OpenRoot(dst)
 	if err != nil {
 		return err
@@ -77,6 +77,9 @@ func unpack(img v1.Image, dst string) error {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
 		}
 		if err != nil {
 			return fmt.Errorf("unpack OCI image: %w", err)

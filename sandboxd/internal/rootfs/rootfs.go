@@ -66,7 +66,7 @@ func Build(ctx context.Context, cfg Config, log *slog.Logger) (Root, error) {
 		if err != nil {
 			return Root{}, err
 		}
-		return materialise(ctx, cfg, mkfs, digest, func(dst string) error { return unpack(img, dst) }, log)
+		return materialise(ctx, cfg, mkfs, digest, func(ctx context.Context, dst string) error { return unpack(ctx, img, dst) }, log)
 	}
 	return Root{}, fmt.Errorf("root source %q: want host, dir:/path or oci:reference", cfg.Source)
 }
@@ -120,7 +120,7 @@ func fromDirectory(ctx context.Context, cfg Config, mkfs, dir string, log *slog.
 
 // materialise fills a fresh directory by fill and keeps it, packed or plain,
 // under its key.
-func materialise(ctx context.Context, cfg Config, mkfs, key string, fill func(dst string) error, log *slog.Logger) (Root, error) {
+func materialise(ctx context.Context, cfg Config, mkfs, key string, fill func(ctx context.Context, dst string) error, log *slog.Logger) (Root, error) {
 	root := Root{Path: filepath.Join(cfg.CacheDir, key), Key: key, Python: cfg.Python}
 	if mkfs != "" {
 		root.Path += ".erofs"
@@ -137,7 +137,7 @@ func materialise(ctx context.Context, cfg Config, mkfs, key string, fill func(ds
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return Root{}, err
 	}
-	if err := fill(stage); err != nil {
+	if err := fill(ctx, stage); err != nil {
 		return Root{}, err
 	}
 	if err := furnish(stage); err != nil {

@@ -3,6 +3,7 @@ package rootfs
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -78,6 +79,14 @@ func TestOCIImageBecomesADirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := Config{Source: "oci:layout:" + dir, Python: "/usr/bin/python3", CacheDir: t.TempDir(), Format: "dir"}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Build(gone, cfg, quiet); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that ended: %v", err)
+	}
+	if left, err := os.ReadDir(cfg.CacheDir); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
 	root, err := Build(t.Context(), cfg, quiet)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +153,7 @@ func TestOCIImageCannotEscape(t *testing.T) {
 					headers[i].Linkname = outside
 				}
 			}
-			err := unpack(imageOf(t, layerOf(t, headers...)), dst)
+			err := unpack(t.Context(), imageOf(t, layerOf(t, headers...)), dst)
 			t.Log(err) // an error is as good as staying inside
 			for _, dir := range []string{outside, filepath.Join(outside, "in")} {
 				if _, err := os.Lstat(filepath.Join(dir, "escaped")); err == nil {
