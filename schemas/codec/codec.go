@@ -101,7 +101,7 @@ func Encode(m proto.Message) (Record, error) {
 // version that its header said. It does not validate: rules may have become stricter
 // since, and Decode has the last word.
 func Rebuild(m proto.Message, schema int) (Record, error) {
-	value, err := marshal(m)
+	value, err := appendMessage(nil, m)
 	if err != nil {
 		return Record{}, fmt.Errorf("encode %s: %w", TypeName(m), err)
 	}
@@ -120,23 +120,13 @@ func record(m proto.Message, value []byte, schema int) (Record, error) {
 		},
 	}
 	if o := OriginOf(m); o != nil {
-		b, err := marshal(o)
+		b, err := appendMessage(nil, o)
 		if err != nil {
 			return Record{}, fmt.Errorf("encode origin of %s: %w", name, err)
 		}
 		rec.Headers = append(rec.Headers, Header{HeaderOrigin, b})
 	}
 	return rec, nil
-}
-
-func marshal(m proto.Message) ([]byte, error) { return appendMessage(nil, m) }
-
-func appendMessage(b []byte, m proto.Message) ([]byte, error) {
-	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, m)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return b, nil
 }
 
 // Decode reads a record and validates the message in it.
@@ -152,7 +142,7 @@ func Decode(rec Record) (proto.Message, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%w: header %s says %s, which is no record type of this version", ErrUndecodable, HeaderType, printable(name))
 	}
-	if err := proto.Unmarshal(rec.Value, m); err != nil {
+	if err := unmarshal(string(name), rec.Value, m); err != nil {
 		return nil, fmt.Errorf("%w: %s of %d bytes: %w", ErrUndecodable, name, len(rec.Value), plainSpaces{err})
 	}
 	if err := Validate(m); err != nil {

@@ -76,7 +76,7 @@ func appendHolding(b []byte, m proto.Message, trajectory []byte) ([]byte, error)
 	default:
 		return nil, fmt.Errorf("%w: it holds no trajectory", ErrInvalid)
 	}
-	return appendMessage(b, withoutHeld(m))
+	return appendSmall(b, withoutHeld(m))
 }
 
 // withoutHeld is a copy of a message, sharing what is in it, without what it holds.

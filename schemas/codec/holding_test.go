@@ -27,9 +27,9 @@ func TestEncodeHoldingIsEncode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bytes, err := Encode(trajectoryIn(m))
+		bytes, err := Encode(trajectoryOf(m))
 		if _, isCall := m.(*sluicev1.CodeCall); isCall || m == proto.Message(result) {
-			bytes, err = Rebuild(trajectoryIn(m), SchemaVersion) // not ended: no record of its own
+			bytes, err = Rebuild(trajectoryOf(m), SchemaVersion) // not ended: no record of its own
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // tokens.
 func withoutArrays(m proto.Message) (proto.Message, int) {
 	m = proto.Clone(m)
-	t := trajectoryIn(m)
+	t := trajectoryOf(m)
 	tokens := len(t.GetPromptTokens())
 	t.PromptTokens = nil
 	for _, turn := range t.GetTurns() {
@@ -25,52 +25,66 @@ func withoutArrays(m proto.Message) (proto.Message, int) {
 	return m, tokens
 }
 
-func trajectoryIn(m proto.Message) *sluicev1.Trajectory {
-	if m, ok := m.(*sluicev1.GroupMember); ok {
-		return m.GetScored().GetTrajectory()
+// anyTrajectory draws a trajectory, by itself or in another message, which may be invalid.
+func anyTrajectory(t *rapid.T) proto.Message {
+	traj := &sluicev1.Trajectory{
+		Prompt: &sluicev1.Prompt{
+			Group: &sluicev1.GroupPlace{RunId: "run", Step: 2}, Problem: &sluicev1.Problem{QuestionId: "q", Answer: rapid.String().Draw(t, "answer")},
+			GroupSize: 2, GroupsInStep: 1, Mode: sluicev1.Mode_MODE_TRAIN,
+		},
+		SampleIndex: 1, Copy: 9, EndReason: sluicev1.EndReason_END_REASON_ANSWER, FinalText: rapid.String().Draw(t, "text"),
+		PromptTokens: rapid.SliceOf(anyToken).Draw(t, "prompt"), CodeCalls: 2,
 	}
-	return trajectoryOf(m)
+	for range rapid.IntRange(0, 3).Draw(t, "turns") {
+		turn := &sluicev1.Turn{Text: rapid.String().Draw(t, "turn"), Truncated: rapid.Bool().Draw(t, "truncated"), GlueTokens: rapid.SliceOf(anyToken).Draw(t, "glue")}
+		for range rapid.IntRange(0, 20).Draw(t, "tokens") {
+			turn.Tokens = append(turn.Tokens, anyToken.Draw(t, "token"))
+			turn.Logprobs = append(turn.Logprobs, rapid.SampledFrom([]float32{-1.5, 0, -math.MaxFloat32}).Draw(t, "logprob"))
+			turn.PolicyVersions = append(turn.PolicyVersions, 1)
+		}
+		switch rapid.IntRange(0, 19).Draw(t, "wrong") {
+		case 0:
+			turn.PolicyVersions = append(turn.PolicyVersions, 1)
+		case 1:
+			turn.Logprobs = append(turn.Logprobs, float32(math.Inf(-1)))
+		case 2:
+			for i := range turn.Logprobs {
+				turn.Logprobs[i] = float32(math.NaN())
+			}
+		}
+		traj.Turns = append(traj.Turns, turn)
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "in") {
+	case 1:
+		return &sluicev1.Scored{Trajectory: traj, UngradedReason: "why"}
+	case 2:
+		traj.EndReason = 0
+		traj.Turns = append(traj.Turns, &sluicev1.Turn{Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: rapid.String().Draw(t, "code")})
+		return &sluicev1.CodeCall{Trajectory: traj, CallId: "c"}
+	case 3:
+		return &sluicev1.GroupMember{Scored: &sluicev1.Scored{Trajectory: traj, UngradedReason: "why"}, TakenAt: at}
+	}
+	return traj
+}
+
+// anyToken is of any length on the wire.
+var anyToken = rapid.OneOf(rapid.Uint32Max(1<<7-1), rapid.Uint32Max(1<<14), rapid.Uint32Max(1<<21), rapid.Uint32())
+
+// broken flips a bit of some records.
+func broken(t *rapid.T, value []byte) {
+	if rapid.IntRange(0, 4).Draw(t, "broken") == 0 && len(value) > 0 {
+		value[rapid.IntRange(0, len(value)-1).Draw(t, "at")] ^= byte(1 << rapid.IntRange(0, 7).Draw(t, "bit"))
+	}
 }
 
 // An outline is the decoded message without its arrays; what Decode refuses it refuses.
 func TestOutlineIsDecodeWithoutArrays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		traj := &sluicev1.Trajectory{
-			Prompt: &sluicev1.Prompt{
-				Group: &sluicev1.GroupPlace{RunId: "run", Step: 2}, Problem: &sluicev1.Problem{QuestionId: "q", Answer: rapid.String().Draw(t, "answer")},
-				GroupSize: 2, GroupsInStep: 1, Mode: sluicev1.Mode_MODE_TRAIN,
-			},
-			SampleIndex: 1, Copy: 9, EndReason: sluicev1.EndReason_END_REASON_ANSWER, FinalText: rapid.String().Draw(t, "text"),
-			PromptTokens: rapid.SliceOf(rapid.Uint32()).Draw(t, "prompt"), CodeCalls: 2,
-		}
-		for range rapid.IntRange(0, 3).Draw(t, "turns") {
-			turn := &sluicev1.Turn{Text: rapid.String().Draw(t, "turn"), Truncated: rapid.Bool().Draw(t, "truncated"), GlueTokens: rapid.SliceOf(rapid.Uint32()).Draw(t, "glue")}
-			for range rapid.IntRange(0, 5).Draw(t, "tokens") {
-				turn.Tokens = append(turn.Tokens, rapid.Uint32().Draw(t, "token"))
-				turn.Logprobs = append(turn.Logprobs, rapid.SampledFrom([]float32{-1.5, 0, -math.MaxFloat32, float32(math.Inf(-1)), float32(math.NaN())}).Draw(t, "logprob"))
-				turn.PolicyVersions = append(turn.PolicyVersions, 1)
-			}
-			if rapid.IntRange(0, 9).Draw(t, "unequal") == 0 {
-				turn.PolicyVersions = append(turn.PolicyVersions, 1)
-			}
-			traj.Turns = append(traj.Turns, turn)
-		}
-		var m proto.Message = traj
-		switch rapid.IntRange(0, 2).Draw(t, "in") {
-		case 1:
-			m = &sluicev1.Scored{Trajectory: traj, UngradedReason: "why"}
-		case 2:
-			traj.EndReason = 0
-			traj.Turns = append(traj.Turns, &sluicev1.Turn{Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: rapid.String().Draw(t, "code")})
-			m = &sluicev1.CodeCall{Trajectory: traj, CallId: "c"}
-		}
-		rec, err := Rebuild(m, SchemaVersion)
+		rec, err := Rebuild(anyTrajectory(t), SchemaVersion)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rapid.IntRange(0, 4).Draw(t, "broken") == 0 && len(rec.Value) > 0 {
-			rec.Value[rapid.IntRange(0, len(rec.Value)-1).Draw(t, "at")] ^= byte(1 << rapid.IntRange(0, 7).Draw(t, "bit"))
-		}
+		broken(t, rec.Value)
 		sameAsDecode(t, rec)
 	})
 }
@@ -134,8 +148,8 @@ func TestPackedVarintsAreCountedOneByOne(t *testing.T) {
 			body = append(body, 0x81)
 		}
 		want, wantOK := slow(body)
-		if got, ok := packedVarints(protowire.BytesType, body); got != want || ok != wantOK {
-			t.Fatalf("%x: %d, %v; want %d, %v", body, got, ok, want, wantOK)
+		if got, ok := packedVarints(protowire.BytesType, body); got.n != want || ok != wantOK {
+			t.Fatalf("%x: %d, %v; want %d, %v", body, got.n, ok, want, wantOK)
 		}
 	})
 }
