@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,13 +84,27 @@ func (s *session) items(polled kgo.Fetches) ([]item, []movement) {
 			if r.Attrs.IsControl() {
 				continue
 			}
-			m, err := Decode(s.cfg.Cluster, r)
-			items = append(items, item{r, m, err, part})
+			items = append(items, item{record: r, part: part})
 		}
 		last := fp.Records[len(fp.Records)-1].Offset + 1
 		moved = append(moved, movement{part, s.cfg.Cluster.short(fp.Topic), last, max(last, fp.LastStableOffset)})
 	})
+	s.decode(items)
 	return items, moved
+}
+
+// decode decodes items side by side: the partitions wait for it.
+func (s *session) decode(items []item) {
+	var wg sync.WaitGroup
+	share := max(1, (len(items)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	for some := range slices.Chunk(items, share) {
+		wg.Go(func() {
+			for i := range some {
+				some[i].msg, some[i].err = Decode(s.cfg.Cluster, some[i].record)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // prepare calls the stage's Prepare until it succeeds; false if the assignment ended
