@@ -115,17 +115,28 @@ func (p *parser) set() (*node, error) {
 		// "x \in \mathbb{R} : x > 2"
 		cond := append([]*node{n.kids[1].kids[1]}, n.kids[2:]...)
 		return tree(opBuilder, seal(&node{op: opRel, kids: cond, rels: n.rels[1:]})), nil
+	case n.op == opRel && n.kids[0].op == opRatio && len(n.kids[0].kids) == 2 && n.kids[0].kids[0].op == opSym: // "x : 2 < x < 3"
+		return tree(opBuilder, seal(&node{op: opRel, kids: append([]*node{n.kids[0].kids[1]}, n.kids[1:]...), rels: n.rels})), nil
 	case n.op == opRatio && len(n.kids) == 2 && n.kids[1].op == opRel:
 		return tree(opBuilder, n.kids[1]), nil
 	}
 	return tree(opSet, n), nil
 }
 
+// asSet reads the number in "{1,2} \setminus {2}" as a set of one.
+func asSet(n *node) *node {
+	if n.op == opNum {
+		return tree(opSet, n)
+	}
+	return n
+}
+
 // bar reads |x|.
 func (p *parser) bar() (*node, error) {
 	p.pos++
 	p.bars++
-	n, err := p.sequence(func(t token) bool { return t.op("|") })
+	start := p.pos
+	n, err := p.sequence(func(t token) bool { return t.op("|") && p.pos > start }) // a second bar opens: ||x|-1|
 	p.bars--
 	if err != nil {
 		return nil, err
@@ -205,7 +216,7 @@ func (p *parser) function() (*node, error) {
 	for {
 		if p.peek().op("^") && exponent == nil {
 			p.pos++
-			if p.degreeSign() {
+			if p.superscript("°") {
 				return nil, p.fail("degrees of a function")
 			}
 			e, err := p.exponent()
@@ -267,6 +278,8 @@ func (p *parser) apply(name string, base *node, kids []*node) (*node, error) {
 		return pow(leaf(opE), mul(leaf(opI), kids[0].rewrite(radians))), nil
 	case "exp":
 		return pow(leaf(opE), kids[0]), nil
+	case "sgn":
+		return div(kids[0], call("abs", kids[0])), nil
 	}
 	if base != nil && !many {
 		return nil, p.fail("a subscript of a function")

@@ -44,7 +44,7 @@ func compareTexts(gold, pred, g, p string, o Options) (v Verdict) {
 		c.decimals = DefaultDecimals
 	}
 	// A sentence equals itself, whatever would be extracted from it.
-	if whole := strings.TrimSpace(gold); whole != g && len(whole) < 4096 && (whole == strings.TrimSpace(pred) || sameWriting(whole, p)) {
+	if whole := strings.TrimSpace(gold); whole != g && len(whole) < 4096 && (whole == strings.TrimSpace(pred) || sameWriting(whole, p) || squeeze(whole) == squeeze(p)) {
 		return Verdict{Outcome: Equal, Method: MethodText, Reason: "the same text", GoldRead: clipText(g, maxRead), PredRead: clipText(p, maxRead)}
 	}
 	return c.answers(g, p)
@@ -59,6 +59,21 @@ func sameWriting(a, b string) bool {
 		return false
 	}
 	return sameKey(x, y) || sameKey(withoutName(x), y) || sameKey(x, withoutName(y))
+}
+
+// squeeze drops "x =" in front and white space, which stays between digits.
+func squeeze(s string) string {
+	if name, rest, ok := strings.Cut(s, "="); ok && len(strings.TrimSpace(name)) == 1 {
+		s = rest
+	}
+	var b strings.Builder
+	for _, f := range strings.Fields(s) {
+		if n := b.Len(); n > 0 && isDigit(b.String()[n-1]) && isDigit(f[0]) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(f)
+	}
+	return b.String()
 }
 
 // compareIntegers is the way of the most frequent case: two plain integers,

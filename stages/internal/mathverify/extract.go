@@ -11,6 +11,8 @@ import (
 // or its last number. A text that is nothing but an answer is returned whole.
 func Extract(text string) string { return extract(text, false) }
 
+var perCent = []string{`\%`, "%", "pct", "percent"}
+
 const maxExtract = 4_000_000
 
 func extract(text string, compat bool) string {
@@ -39,7 +41,7 @@ func extract(text string, compat bool) string {
 			}
 		}
 		after := strings.TrimLeft(text[end:], "$ ")
-		for _, sign := range []string{`\%`, "%", "pct", "percent"} {
+		for _, sign := range perCent {
 			if strings.HasPrefix(after, sign) {
 				return answer + " percent"
 			}
@@ -177,6 +179,9 @@ func fromSentence(text string, compat bool) string {
 	if first, _, ok := strings.Cut(text, ". "); ok && len(first) <= 2 && first != "" {
 		return first // "A. Because …"
 	}
+	if pair := lastBracket(text); pair != "" {
+		return pair
+	}
 	if n := lastNumber(text); n != "" {
 		return n
 	}
@@ -184,6 +189,20 @@ func fromSentence(text string, compat bool) string {
 		return w
 	}
 	return text
+}
+
+// lastBracket returns the pair or interval at the end of "The point is (3, 4)."
+func lastBracket(text string) string {
+	text = strings.TrimRight(text, " .!*\n")
+	open := strings.LastIndexAny(text, "([")
+	if open < 0 || !strings.HasSuffix(text, ")") && !strings.HasSuffix(text, "]") {
+		return ""
+	}
+	inner := text[open+1 : len(text)-1]
+	if !strings.Contains(inner, ",") || strings.ContainsAny(inner, ")]") || lastNumber(inner) == "" || countWords(inner) > 0 {
+		return ""
+	}
+	return text[open:]
 }
 
 // choosing are the words before a letter that is a choice.
@@ -194,10 +213,30 @@ func chosen(text string) string {
 	lower := strings.ToLower(text)
 	for _, w := range choosing {
 		if strings.Contains(lower, w) {
+			if only := onlyOption(text); only != "" {
+				return only
+			}
 			return lastChoice(text)
 		}
 	}
 	return ""
+}
+
+// onlyOption returns the letter of "Option D is correct" if no other option is
+// spoken of.
+func onlyOption(text string) string {
+	only, fields := "", strings.Fields(text)
+	for i, f := range fields[:max(0, len(fields)-1)] {
+		if !strings.EqualFold(f, "option") && !strings.EqualFold(f, "choice") {
+			continue
+		}
+		letter := strings.Trim(fields[i+1], "().,:*$")
+		if len(letter) != 1 || letter < "A" || letter > "J" || only != "" && only != letter {
+			return ""
+		}
+		only = letter
+	}
+	return only
 }
 
 // leadingChoice returns the letter at the start of "C non A", "B不是 A" or "A
@@ -382,11 +421,13 @@ func lastNumber(text string) string {
 			}
 		}
 		number := text[start:end]
-		if start > 0 && text[start-1] == '-' && (start == 1 || !isDigit(text[start-2])) {
+		if before := strings.ReplaceAll(text[max(0, start-6):start], "−", "-"); strings.HasSuffix(before, "-") && (len(before) == 1 || !isDigit(before[len(before)-2])) {
 			number = "-" + number
 		}
-		if rest := text[end:]; strings.HasPrefix(rest, "%") || strings.HasPrefix(rest, `\%`) {
-			number += "%"
+		for _, sign := range perCent {
+			if strings.HasPrefix(strings.TrimPrefix(text[end:], " "), sign) {
+				return number + "%"
+			}
 		}
 		return number
 	}

@@ -70,6 +70,18 @@ func TestSpellingsOfPeopleAndMachines(t *testing.T) {
 	checkRows(t, Options{Profile: Compat}, []row{{`\gcd(a,b)`, "=", `1`}, {`\operatorname{lcm}(125,50x)`, "=", `250x`}, {`\operatorname{lcm}(\sqrt5,\sqrt2)`, "=", `\sqrt{10}`}, {`\gcd(125,50x)`, "!", `5`}})
 }
 
+func TestWordsThatCountAreNotDropped(t *testing.T) {
+	checkRows(t, Options{}, []row{
+		{`9`, "!", `\operatorname{foo}(9)`}, {`9`, "!", `\mathrm{sq}(9)`}, {`\operatorname{sgn}(-9)`, "=", `-1`}, {`9`, "=", `\text{about }9`}, {`9`, "!", `\text{half of }9`}, {`9`, "!", `\text{the square of }9`}, {`-9`, "!", `\text{less than }-9`},
+		{`36`, "!", `4\text{ by }9`}, {`36`, "!", `4\text{ hours }9\text{ minutes}`}, {`9`, "!", `1\text{ hour }9\text{ minutes}`}, {`6\text{ ft }2\text{ in}`, "=", `6\text{ feet }2\text{ inches}`}, {`6\text{ ft }2\text{ in}`, "!", `6\text{ ft }3\text{ in}`},
+		{`30`, "!", `6 \text{ mod } 5`}, {`30`, "!", `x\equiv 6\ (\mathrm{mod}\ 5)`}, {`x\equiv 1\pmod 5`, "=", `x\equiv 6\ (\mathrm{mod}\ 5)`}, {`x\equiv 1\pmod 5`, "!", `x\equiv 2\pmod 5`}, {`x\equiv 1\pmod 5`, "!", `x\equiv 1\pmod 6`},
+		{`z`, "!", `z^*`}, {`z^{*}`, "=", `z^*`}, {`y`, "!", `y^{\prime}`}, {`g^{\prime}(t)`, "=", `g'(t)`}, {`y^{\prime \prime}`, "=", `y''`}, {`y''`, "!", `y'`}, {`22^{\circ}30^{\prime}`, "=", `22.5°`},
+		{`\text{A, F, C}`, "=", `A, C, F`}, {`\text{A and F}`, "=", `F, A`}, {`\text{(A), (F)}`, "=", `A, F`}, {`\text{A, F}`, "!", `A, C`}, {`\text{no solutions}`, "=", `\text{no real solution}`}, {`4\text{, }5\text{ and }6`, "=", `4,5,6`},
+		{`\{t: 1<t\le4\}`, "=", `(1,4]`}, {`\{4,5,6\}\setminus{5}`, "=", `\{4,6\}`}, {`t\not=4`, "=", `t\ne4`}, {`t\not<4`, "=", `t\ge4`}, {`\left<4,5\right>`, "=", `\langle4,5\rangle`}, {`||-4|-9|`, "=", `5`}, {`||t|-9|`, "=", `|9-|t||`}, {`\sin\alpha=\frac13`, "=", `\frac13`},
+		{`4\,\frac{\text{m}}{\text{s}}`, "=", `4`}, {`4\ \mathrm{m/s^2}`, "=", `4`}, {`4\mathrm{~m}\cdot\mathrm{s}^{-1}`, "=", `4\text{ m/s}`}, {`4\text{ m/s}`, "!", `4\text{ m/min}`}, {`4 (cm)`, "=", `4`}, {`\pounds 4`, "=", `4`},
+	})
+}
+
 // TestFieldsAgreeWithFloats draws sums and products of square roots, angles and
 // i: two of them are equal in the fields exactly if their floats agree.
 func TestFieldsAgreeWithFloats(t *testing.T) {

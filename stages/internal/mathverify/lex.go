@@ -2,6 +2,7 @@ package mathverify
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +21,9 @@ const (
 // compared as text.
 var errLimit = errors.New("larger than the limits of reading")
 
+// raisedPrimes are the signs in f^\prime and f^{\prime\prime}, which are written as apostrophes, too.
+var raisedPrimes = regexp.MustCompile(`\^\s*(\\prime|\{\s*(\\prime\s*)+\})`)
+
 type lexer struct {
 	src    string
 	pos    int
@@ -37,6 +41,9 @@ func lex(src string) ([]token, error) {
 	if strings.Contains(src, `\\begin{`) { // every backslash was doubled
 		src = strings.ReplaceAll(src, `\\`, `\`)
 	}
+	if strings.Contains(src, `\prime`) {
+		src = raisedPrimes.ReplaceAllStringFunc(src, func(s string) string { return strings.Repeat("'", strings.Count(s, `\prime`)) })
+	}
 	l := &lexer{src: src, out: make([]token, 0, len(src)/2+4)}
 	for l.pos < len(l.src) && l.err == nil {
 		l.step()
@@ -51,6 +58,9 @@ func (l *lexer) emit(k kind, text string) {
 	if len(l.out) >= maxTokens {
 		l.err = errLimit
 		return
+	}
+	if n := len(l.out); k == tRel && n > 0 && l.out[n-1].cmd("not") && negated[text] != "" {
+		l.out, text = l.out[:n-1], negated[text]
 	}
 	l.out = append(l.out, token{kind: k, spaced: l.spaced, text: text, at: l.pos})
 	l.spaced = false
@@ -225,7 +235,7 @@ var commands = func() map[string]meaning {
 	for _, table := range []struct {
 		kind  kind
 		names map[string]string
-	}{{tRel, relations}, {tSetOp, setOps}, {tCmd, grammar}, {tOp, operators}, {tFunc, functions}, {tLetter, symbols}} {
+	}{{tRel, relations}, {tSetOp, setOps}, {tCmd, grammar}, {tOp, operators}, {tFunc, functions}, {tLetter, symbols}, {tWord, currencies}} {
 		for name, text := range table.names {
 			if text == "accent" {
 				text = "accent:" + name
@@ -241,7 +251,12 @@ func (l *lexer) named(name string, end int) {
 	switch m.class {
 	case looks:
 		l.pos = end
-		if (name == "left" || name == "right") && strings.HasPrefix(l.src[end:], ".") {
+		switch rest := l.src[end:]; {
+		case name != "left" && name != "right" || rest == "":
+		case rest[0] == '.':
+			l.pos++
+		case rest[0] == '<', rest[0] == '>':
+			l.emit(tOp, map[byte]string{'<': "(", '>': ")"}[rest[0]])
 			l.pos++
 		}
 	case space:
@@ -253,7 +268,7 @@ func (l *lexer) named(name string, end int) {
 		_, l.pos = l.group(end)
 	case textual:
 		content, after := l.group(end)
-		l.text(name, content)
+		l.text(name, content, after)
 		l.pos = after
 	case symbolic:
 		l.emit(m.kind, m.text)
@@ -355,7 +370,7 @@ func (l *lexer) group(at int) (string, int) {
 
 // text emits the content of \text and its like: a number inside is a number,
 // a single letter inside \mathrm a symbol, anything else a word.
-func (l *lexer) text(command, content string) {
+func (l *lexer) text(command, content string, after int) {
 	if l.unitText(content) {
 		return
 	}
@@ -380,8 +395,14 @@ func (l *lexer) text(command, content string) {
 	switch {
 	case word == "":
 		l.spaced = true
+	case word == "," || word == ";":
+		l.emit(tOp, word)
+	case word == "mod":
+		l.emit(tCmd, word)
 	case functions[word] != "":
 		l.emit(tFunc, functions[word])
+	case (command == "operatorname" || command == "mathrm") && len(word) > 1 && units[word] == "" && l.bracketAt(after):
+		l.emit(tLetter, `\`+word) // an unknown function must not be dropped like a remark
 	case command == "mathrm" && (word == "e" || word == "i" || word == "d") || command == "operatorname" && len(word) == 1:
 		l.emit(tLetter, word)
 	default:

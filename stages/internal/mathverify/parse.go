@@ -136,7 +136,7 @@ func (p *parser) sequence(stop func(token) bool) (*node, error) {
 			return nil, err
 		}
 		group = append(group, n)
-		if t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == "" {
+		if t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == "" && !p.nextMeasure() {
 			return nil, p.fail("unexpected")
 		}
 	}
@@ -240,7 +240,7 @@ func (p *parser) leadingWords(stop func(token) bool) *node {
 	}
 	if t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == "" {
 		if t.kind == tNum || t.kind == tCmd || t.op("(") || t.op("[") || t.op("-") || t.op("{") || t.op(`\{`) {
-			if !strings.EqualFold(p.toks[start].text, "no") && !strings.EqualFold(p.toks[start].text, "not") {
+			if !changesValue(p.wordsSince(start).name) {
 				return nil
 			}
 		}
@@ -278,7 +278,7 @@ func (p *parser) side() (*node, error) {
 			if err != nil {
 				return nil, err
 			}
-			n = seal(&node{op: opSetOp, name: t.text, kids: []*node{n, right}})
+			n = seal(&node{op: opSetOp, name: t.text, kids: []*node{asSet(n), asSet(right)}})
 		case t.op(":"):
 			kids, clock := []*node{n}, ""
 			for p.accept(tOp, ":") {
@@ -309,7 +309,17 @@ func (p *parser) side() (*node, error) {
 			if err != nil {
 				return nil, err
 			}
-			n = call("congruent", n, right)
+			n = congruent(n, right)
+		case t.op("(") && p.peekAt(1).cmd("mod"):
+			p.pos += 2
+			right, err := p.sum()
+			if err != nil {
+				return nil, err
+			}
+			if !p.accept(tOp, ")") {
+				return nil, p.fail("a bracket that does not close")
+			}
+			n = congruent(n, right)
 		default:
 			return n, nil
 		}
@@ -393,6 +403,7 @@ func (p *parser) term() (*node, error) {
 	for {
 		t := p.peek()
 		switch {
+		case p.bracketedUnit():
 		case t.op("*"):
 			p.pos++
 			n, err := p.signedPower()
@@ -420,7 +431,7 @@ func (p *parser) term() (*node, error) {
 			factors = []*node{call("mod", mul(factors...), n)}
 		case t.kind == tWord && p.separator(t) == "":
 			factors = p.wordAfter(factors)
-		case p.startsFactor(t):
+		case p.startsFactor(t) && !p.nextMeasure():
 			if t.kind == tNum && p.pos > 0 && p.toks[p.pos-1].kind == tNum && factors[len(factors)-1].op == opNum {
 				return nil, p.fail("two numbers side by side")
 			}
@@ -465,7 +476,9 @@ func (p *parser) startsFactor(t token) bool {
 		return !differential
 	case tOp:
 		switch t.text {
-		case "(", "[", "{", `\{`:
+		case "(":
+			return !p.peekAt(1).cmd("mod")
+		case "[", "{", `\{`:
 			return true
 		case "|":
 			return p.bars == 0

@@ -42,8 +42,12 @@ func (p *parser) postfix(n *node) (*node, error) {
 			n = sym(n.name + strings.Repeat("'", p.pos-primes))
 		case t.op("^"):
 			p.pos++
-			if p.degreeSign() {
+			if p.superscript("°") {
 				n = p.degrees(n)
+				continue
+			}
+			if n.op == opSym && p.superscript("*") {
+				n = sym(n.name + "^*")
 				continue
 			}
 			if p.peek().op("'") {
@@ -100,12 +104,12 @@ func (p *parser) degrees(n *node) *node {
 	return tree(opDeg, n)
 }
 
-// degreeSign takes "\circ" or "{\circ}" behind a caret.
-func (p *parser) degreeSign() bool {
-	if p.accept(tOp, "°") {
+// superscript takes a sign such as "\circ", or "{\circ}", behind a caret.
+func (p *parser) superscript(sign string) bool {
+	if p.accept(tOp, sign) {
 		return true
 	}
-	if p.peek().op("{") && p.peekAt(1).op("°") && p.peekAt(2).op("}") {
+	if p.peek().op("{") && p.peekAt(1).op(sign) && p.peekAt(2).op("}") {
 		p.pos += 3
 		return true
 	}

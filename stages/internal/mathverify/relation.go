@@ -35,7 +35,7 @@ func nameLike(n *node) bool {
 		if n.name[0] == '@' || n.name == "sub" {
 			return true
 		}
-		return n.name == "abs" && nameLike(n.kids[0])
+		return (n.name == "abs" || trig[n.name]) && nameLike(n.kids[0])
 	case opMul, opTuple, opRatio, opAdd:
 		for _, k := range n.kids {
 			if !nameLike(k) {

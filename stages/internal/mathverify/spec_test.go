@@ -178,6 +178,19 @@ func TestResponses(t *testing.T) {
 	}
 }
 
+func TestSentences(t *testing.T) {
+	for _, r := range [][3]string{
+		{`-9`, "=", `The product is −9 times the first.`}, {`(4,9)`, "=", `The vertex is (4, 9).`}, {`[4,9)`, "=", `So t lies in [4, 9).`}, {`9\%`, "=", `It grows by 9 percent.`},
+		{`D`, "=", `Option D is correct.`}, {`D`, "!", `Option D is wrong, option B is right.`}, {`It takes 9 hours 4 times.`, "=", `\boxed{x=Ittakes9hours4times.}`}, {`It takes 9 4 times.`, "!", `\boxed{Ittakes94times.}`},
+	} {
+		for _, profile := range []Profile{Sound, Compat} {
+			if v := Compare(r[0], r[2], Options{Profile: profile}); (v.Outcome == Equal) != (r[1] == "=") {
+				t.Errorf("%q against %q in %s: %+v", r[0], r[2], profile, v)
+			}
+		}
+	}
+}
+
 func TestABoxedSentenceIsNotSearchedForAnAnswer(t *testing.T) {
 	for _, boxed := range []string{"it could be 3 or 4 or 5", "the answer is 4. No, the answer is 5", "either 4 or 5", "1, 2, 3, 4, 5", "not 5", "5 = 4"} {
 		if v := CompareAnswer("5", boxed, Options{}); v.Outcome == Equal {

@@ -40,6 +40,12 @@ var relations = map[string]string{
 	"Longrightarrow": "to", "leadsto": "to", "iff": "iff", "Leftrightarrow": "iff",
 }
 
+// currencies are the commands that stand for a word.
+var currencies = map[string]string{"pounds": "gbp", "euro": "euro", "yen": "yen"}
+
+// negated are relations behind \not.
+var negated = map[string]string{"=": "!=", "in": "notin", "<": ">=", ">": "<=", "<=": ">", ">=": "<"}
+
 var setOps = map[string]string{
 	"cup": "cup", "bigcup": "cup", "cap": "cap", "bigcap": "cap", "setminus": "setminus",
 	"smallsetminus": "setminus", "backslash": "setminus", "uplus": "cup",
@@ -55,7 +61,7 @@ var functions = map[string]string{
 	"asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
 	"ln": "ln", "log": "log", "lg": "lg", "exp": "exp", "Gamma": "gamma",
 	"gcd": "gcd", "lcm": "lcm", "max": "max", "min": "min", "floor": "floor", "ceil": "ceil",
-	"Re": "re", "Im": "im", "arg": "arg", "det": "det", "abs": "abs", "cis": "cis",
+	"Re": "re", "Im": "im", "arg": "arg", "det": "det", "abs": "abs", "cis": "cis", "sgn": "sgn", "sign": "sgn",
 }
 
 // plainFunctions are those that also count without a backslash.

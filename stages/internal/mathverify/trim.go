@@ -6,6 +6,9 @@ import "strings"
 func trim(toks []token) []token {
 	for len(toks) > 0 {
 		last := toks[len(toks)-1]
+		if last.op("*") && len(toks) > 1 && toks[len(toks)-2].op("^") { // x^*
+			break
+		}
 		if last.kind == tOp && strings.Contains(".,;:?&^*", last.text) || last.op(`\\`) || last.op("\\") {
 			toks = toks[:len(toks)-1]
 			continue

@@ -52,10 +52,50 @@ func (p *parser) takeUnit(before string) {
 	if u == "" {
 		return // a remark, such as "apples"
 	}
+	if inverted, ok := strings.CutPrefix(power, "^-"); ok && before != "/" && p.unit != "" { // m s^{-1} is m/s
+		before, power = "/", strings.TrimPrefix("^"+inverted, "^1")
+	}
 	if p.unit != "" && before == "" {
 		before = "*"
 	}
 	p.unit += before + u + power
+}
+
+// bracketedUnit takes "\frac{m}{s}", "(cm)" or "\cdot s" behind a quantity.
+func (p *parser) bracketedUnit() bool {
+	unitAt := func(n int) bool {
+		t := p.peekAt(n)
+		return t.kind == tWord && units[strings.ToLower(strings.TrimSpace(t.text))] != ""
+	}
+	start, unit := p.pos, p.unit
+	switch {
+	case p.peek().op("*") && unitAt(1):
+		p.pos++
+		p.takeUnit("")
+		return true
+	case p.peek().op("(") && unitAt(1) && p.peekAt(2).op(")"):
+		p.pos++
+		p.takeUnit("")
+		p.pos++
+		return true
+	case p.peek().cmd("frac") && p.peekAt(1).op("{") && unitAt(2):
+		p.pos += 2
+		p.takeUnit("")
+		if p.accept(tOp, "}") && p.accept(tOp, "{") && unitAt(0) {
+			p.takeUnit("/")
+			if p.accept(tOp, "}") {
+				return true
+			}
+		}
+	}
+	p.pos, p.unit = start, unit
+	return false
+}
+
+// nextMeasure says whether a number stands behind a word, as in "5 ft 3 in" or
+// "3 by 4". It is a quantity of its own and no factor.
+func (p *parser) nextMeasure() bool {
+	return p.pos > 0 && p.peek().kind == tNum && p.toks[p.pos-1].kind == tWord
 }
 
 func clipText(s string, n int) string {
@@ -82,13 +122,24 @@ func (l *lexer) unitText(content string) bool {
 		l.emit(tWord, over)
 		return true
 	}
-	if units[strings.ToLower(over)] == "" || units[strings.ToLower(under)] == "" {
+	under, power, raised := strings.Cut(under, "^")
+	power = strings.Trim(power, "{}")
+	if units[strings.ToLower(over)] == "" || units[strings.ToLower(under)] == "" || raised && power != "2" && power != "3" {
 		return false
 	}
 	l.emit(tWord, over)
 	l.emit(tOp, "/")
 	l.emit(tWord, under)
+	if raised {
+		l.emit(tOp, "^")
+		l.emit(tNum, power)
+	}
 	return true
+}
+
+// bracketAt says whether a round bracket opens at this offset.
+func (l *lexer) bracketAt(at int) bool {
+	return strings.HasPrefix(l.src[at:], "(") || strings.HasPrefix(l.src[at:], `\left(`)
 }
 
 // multiples are words that multiply the number before them.

@@ -12,6 +12,9 @@ func (c *comparer) wordsWith(g, p *node) result {
 	case a == b && a != "":
 		return equal(MethodWords, "the same words")
 	case g.op == opWords && p.op == opWords:
+		if x, y := wordSet[a], wordSet[b]; x != nil && y != nil && x.same(y) {
+			return equal(MethodWords, "words for the same set")
+		}
 		if sameWords(g.name, p.name) {
 			return equal(MethodWords, "the same words in another order")
 		}
@@ -25,7 +28,7 @@ func (c *comparer) wordsWith(g, p *node) result {
 		return c.value(integer(n), other)
 	}
 	if other.op == opList || other.op == opSet {
-		return c.unordered(items(g), items(p))
+		return c.unordered(wordItems(g), wordItems(p))
 	}
 	if set := wordSet[wording(w)]; set != nil {
 		return c.value(set, other)
@@ -37,6 +40,20 @@ func (c *comparer) wordsWith(g, p *node) result {
 		return c.value(g, v)
 	}
 	return different(MethodWords, "words against a quantity")
+}
+
+// wordItems lists the answers of "\text{B, E and G}" or of a list.
+func wordItems(n *node) []*node {
+	if n.op != opWords || len(n.name) > 1000 {
+		return items(n)
+	}
+	var out []*node
+	for _, part := range strings.Split(strings.ReplaceAll(n.name, " and ", ","), ",") {
+		if part = strings.Trim(part, " ()."); part != "" {
+			out = append(out, words(part))
+		}
+	}
+	return out
 }
 
 // sameWords compares "Monday, Tuesday" with "Tuesday and Monday".
@@ -59,6 +76,19 @@ func sameWords(a, b string) bool {
 var numberWords = map[string]int64{
 	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
 	"eleven": 11, "twelve": 12, "sixteen": 16,
+}
+
+// changesValue says whether words in front of a quantity are more than a remark:
+// "not 5" and "half of 5" are not 5, "about 5" is.
+func changesValue(s string) bool {
+	s = strings.ToLower(s)
+	for _, w := range []string{"half", "half of", "twice", "double", "triple", "square of", "cube of", "root of", "minus", "negative", "less than", "more than", "greater than", "fewer than"} {
+		if s == w || strings.HasSuffix(s, " "+w) {
+			return true
+		}
+	}
+	first, _, _ := strings.Cut(s, " ")
+	return first == "no" || first == "not"
 }
 
 var wordSet = map[string]*node{

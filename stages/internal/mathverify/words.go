@@ -77,6 +77,8 @@ func (l *lexer) word() {
 		l.emit(tFunc, functions[run])
 	case run == "sqrt":
 		l.emit(tCmd, "sqrt")
+	case run == "mod":
+		l.emit(tCmd, "mod")
 	case run == "pi":
 		l.emit(tCmd, "pi")
 	case run == "infinity" || run == "inf" || run == "oo":
