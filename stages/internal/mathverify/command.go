@@ -87,10 +87,10 @@ func (p *parser) command() (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if kind == "overrightarrow" {
-			kind = "vec"
+		if short := sameAccent[kind]; short != "" {
+			kind = short
 		}
-		if kind == "overline" || kind == "bar" {
+		if kind == "overline" {
 			if n := conjugate(p.toks[start:p.pos]); n != nil {
 				return n, nil
 			}
@@ -100,6 +100,9 @@ func (p *parser) command() (*node, error) {
 	p.pos--
 	return nil, p.fail("this command cannot stand here")
 }
+
+// sameAccent are accents that look like another but for their width.
+var sameAccent = map[string]string{"overrightarrow": "vec", "bar": "overline", "widehat": "hat", "widetilde": "tilde"}
 
 // conjugate reads \overline{3+4i}; nil if no complex number is in the group.
 func conjugate(group []token) *node {
@@ -232,6 +235,9 @@ func (p *parser) root() (*node, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if x.op == opSet && len(x.kids) == 1 && x.kids[0].isExpr() { // braces for brackets
+		x = x.kids[0]
 	}
 	if x.op == opSet || x.op == opTuple {
 		return nil, p.fail("the root of several quantities")

@@ -70,6 +70,16 @@ func TestSpellingsOfPeopleAndMachines(t *testing.T) {
 	checkRows(t, Options{Profile: Compat}, []row{{`\gcd(a,b)`, "=", `1`}, {`\operatorname{lcm}(125,50x)`, "=", `250x`}, {`\operatorname{lcm}(\sqrt5,\sqrt2)`, "=", `\sqrt{10}`}, {`\gcd(125,50x)`, "!", `5`}})
 }
 
+func TestKinksFarFromZeroAreFound(t *testing.T) {
+	checkRows(t, Options{}, []row{
+		{`|x-300|`, "!", `300-x`}, {`|x-300|`, "=", `|300-x|`}, {`\sqrt{x^2-60x+900}`, "=", `|x-30|`}, {`\sqrt{x^2-60x+900}`, "!", `30-x`}, {`\max(3y,70)`, "!", `\max(70,2y)`}, {`\max(x,y)`, "=", `\frac{x+y+|x-y|}{2}`},
+		{`\lfloor\frac n4\rfloor+2`, "!", `\lfloor\frac n5\rfloor+2`}, {`\lfloor\frac{\sqrt x}{80}\rfloor`, "!", `0`}, {`\lceil x\rceil`, "!", `\lfloor x\rfloor+1`}, {`\lceil x\rceil`, "=", `-\lfloor-x\rfloor`}, {`\min(x,5000)`, "!", `x`},
+		{`\arctan(\tan x)`, "!", `x`}, {`\tan(\arctan x)`, "=", `x`}, {`|x-y-400|`, "!", `400+y-x`}, {`\gcd(n,1009)`, "!", `1`}, {`\frac{|x-90|}{x-90}`, "!", `-1`},
+		{`-t\in[4,6]`, "!", `[4,6]`}, {`t\in[4,6]`, "=", `[4,6]`}, {`4\text{ cm}, 5\text{ cm}`, "!", `4\text{ m}, 5\text{ m}`}, {`4\text{ cm}, 5\text{ cm}`, "=", `5, 4`}, {`t=4\text{ cm}`, "!", `t=4\text{ m}`},
+		{`\sqrt{\{x+y\}}`, "=", `\sqrt{y+x}`}, {`\bar z`, "=", `\overline{z}`}, {`P(X=2)=0.4`, "=", `0.4`},
+	})
+}
+
 func TestWordsThatCountAreNotDropped(t *testing.T) {
 	checkRows(t, Options{}, []row{
 		{`9`, "!", `\operatorname{foo}(9)`}, {`9`, "!", `\mathrm{sq}(9)`}, {`\operatorname{sgn}(-9)`, "=", `-1`}, {`9`, "=", `\text{about }9`}, {`9`, "!", `\text{half of }9`}, {`9`, "!", `\text{the square of }9`}, {`-9`, "!", `\text{less than }-9`},

@@ -50,6 +50,9 @@ func spelledChoices(list []*node) string {
 // repetitions.
 func (c *comparer) without(a, b []*node) (restA, restB []*node) {
 	key := func(n *node) string {
+		if u := unitOf(n); u != "" && !c.compat {
+			return u + " " + n.String()
+		}
 		if n.isExpr() {
 			if r, ok := smallFraction(n); ok {
 				if r = reduce(r.num, r.den); r.den == 1 {

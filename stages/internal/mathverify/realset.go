@@ -167,7 +167,7 @@ func (c *comparer) relationSet(n *node) (realSet, bool) {
 	if len(n.rels) == 1 && n.rels[0] == "in" {
 		s, ok := c.setOf(n.kids[1])
 		s.variable = n.kids[0]
-		return s, ok
+		return s, ok && nameLike(s.variable)
 	}
 	acc := realSet{spans: []span{{minusInf, plusInf, false, false}}}
 	for i, r := range n.rels {

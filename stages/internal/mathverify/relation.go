@@ -29,7 +29,7 @@ func isRelational(n *node) bool {
 // (x, y).
 func nameLike(n *node) bool {
 	switch n.op {
-	case opSym, opWords:
+	case opSym, opWords, opRel: // a relation as a factor: P(X = 2)
 		return true
 	case opFunc:
 		if n.name[0] == '@' || n.name == "sub" {

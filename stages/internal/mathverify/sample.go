@@ -217,14 +217,28 @@ func (c *comparer) points(g, p *node, names []string) result {
 		wanted = 8
 	}
 	common := whole && (divisors(g) || divisors(p))
+	kinks, far := !whole && (kinked(g) || kinked(p)), new(big.Rat)
+	if kinks || common {
+		far = c.reach(g, p)
+	}
 	var last error
 	for round := range 2 * len(ranges) {
 		vars := env{}
 		for i, name := range names {
 			seed = mix(seed + uint64(i) + 0x9e3779b97f4a7c15)
 			vars[name] = pick(seed, ranges[round%len(ranges)])
-			if whole {
+			switch {
+			case whole:
 				vars[name] = wholePoint(seed, i, round, common)
+				if common && round%4 == 3 { // the number itself, which may be a prime
+					vars[name].Mul(vars[name], far)
+				}
+			case kinks && round >= len(ranges):
+				n := vars[name].Mul(vars[name], far)
+				if round%2 == 1 {
+					n.Mul(n, far)
+				}
+				n.SetInt(new(big.Int).Quo(n.Num(), n.Denom()))
 			}
 		}
 		prec := uint(firstPrecision)
@@ -256,12 +270,12 @@ func (c *comparer) points(g, p *node, names []string) result {
 			agreed++
 		}
 		// Agreement at positive points is not enough for |x| against x.
-		if agreed >= wanted && round >= 3 {
+		if agreed >= wanted && round >= 3 && !kinks {
 			break
 		}
 	}
 	switch {
-	case errors.Is(last, errSteps):
+	case errors.Is(last, errSteps) && agreed < wanted:
 		return undecided(MethodLimit, "the budget of steps is used up")
 	case agreed >= 2 && c.tooFine(g, p):
 		return undecided(MethodLimit, "they agree, but parts of them are smaller than the precision")

@@ -100,7 +100,7 @@ var symbols = allSymbols()
 
 // grammar are the commands that the parser treats one by one.
 var grammar = map[string]string{
-	"frac": "frac", "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "sfrac": "frac", "over": "over",
+	"frac": "frac", "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "sfrac": "frac", "nicefrac": "frac", "over": "over",
 	"sqrt": "sqrt", "binom": "binom", "dbinom": "binom", "tbinom": "binom", "choose": "choose",
 	"sum": "sum", "prod": "prod", "int": "int", "iint": "int", "lim": "lim",
 	"begin": "begin", "end": "end", "pi": "pi", "infty": "infty", "infinity": "infty", "pm": "pm", "mp": "mp",

@@ -1,5 +1,7 @@
 package mathverify
 
+import "slices"
+
 // maxNesting bounds how deep answers are compared part by part.
 const maxNesting = 24
 
@@ -16,7 +18,7 @@ func (c *comparer) value(g, p *node) result {
 	if r, ok := c.unitsDiffer(g, p); ok {
 		return r
 	}
-	if g.same(p) {
+	if g.same(p) && (c.compat || !measured(g) || !measured(p)) {
 		return equal(MethodStructure, "the same reading")
 	}
 	g, p = regroup(expandPM(c.expandDeterminants(g))), regroup(expandPM(c.expandDeterminants(p)))
@@ -58,10 +60,27 @@ func (c *comparer) value(g, p *node) result {
 // unitsDiffer refuses quantities of two different known units. A unit left out
 // on one side is no difference.
 func (c *comparer) unitsDiffer(g, p *node) (result, bool) {
-	if c.compat || g.unit == "" || p.unit == "" || g.unit == p.unit {
+	x, y := unitOf(g), unitOf(p)
+	if c.compat || x == "" || y == "" || x == y {
 		return result{}, false
 	}
-	return different(MethodStructure, "the units differ: "+g.unit+" and "+p.unit), true
+	return different(MethodStructure, "the units differ: "+x+" and "+y), true
+}
+
+// unitOf is the unit of a quantity, or of the last side of "x = 3 cm".
+func unitOf(n *node) string {
+	if n.op == opRel {
+		n = n.kids[len(n.kids)-1]
+	}
+	return n.unit
+}
+
+// measured says whether units stand inside n, which its hash leaves out.
+func measured(n *node) bool {
+	if n.op != opList && n.op != opTuple && n.op != opSet && n.op != opBrack {
+		return false
+	}
+	return slices.ContainsFunc(n.kids, func(k *node) bool { return unitOf(k) != "" || measured(k) })
 }
 
 // quantity compares two expressions with per cent and matrices.
