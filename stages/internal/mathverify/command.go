@@ -144,9 +144,9 @@ func (p *parser) half(name string) *node {
 
 // fraction reads \frac, and \frac{d}{dx} as a derivative.
 func (p *parser) fraction() (*node, error) {
-	if letter := func(i int) bool { return p.peekAt(i).kind == tLetter }; p.peek().op("{") && p.peekAt(1).is(tLetter, "d") && letter(2) &&
-		p.peekAt(3).op("}") && p.peekAt(4).op("{") && p.peekAt(5).is(tLetter, "d") && letter(6) && p.peekAt(7).op("}") {
-		n := sym("d" + p.peekAt(2).text + "/d" + p.peekAt(6).text) // dy/dx is no quotient of products
+	if d, letter := p.peekAt(1), func(i int) bool { return p.peekAt(i).kind == tLetter }; p.peek().op("{") && (d.is(tLetter, "d") || d.is(tLetter, "partial")) && letter(2) &&
+		p.peekAt(3).op("}") && p.peekAt(4).op("{") && p.peekAt(5).is(tLetter, d.text) && letter(6) && p.peekAt(7).op("}") {
+		n := sym(d.text + p.peekAt(2).text + "/" + d.text + p.peekAt(6).text) // dy/dx is no quotient of products
 		p.pos += 8
 		return n, nil
 	}

@@ -24,6 +24,9 @@ var errLimit = errors.New("larger than the limits of reading")
 // raisedPrimes are the signs in f^\prime and f^{\prime\prime}, which are written as apostrophes, too.
 var raisedPrimes = regexp.MustCompile(`\^\s*(\\prime|\{\s*(\\prime\s*)+\})`)
 
+// composed is what follows \circ in f\circ g.
+var composed = regexp.MustCompile(`^\s*[a-zA-Z(\\]`)
+
 type lexer struct {
 	src    string
 	pos    int
@@ -271,6 +274,9 @@ func (l *lexer) named(name string, end int) {
 		l.text(name, content, after)
 		l.pos = after
 	case symbolic:
+		if n := len(l.out); name == "circ" && n > 0 && l.out[n-1].kind == tLetter && composed.MatchString(l.src[end:]) {
+			m.text = "∘" // no degrees, and f∘g is no product
+		}
 		l.emit(m.kind, m.text)
 		l.pos = end
 	default:

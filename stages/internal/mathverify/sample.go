@@ -190,7 +190,8 @@ func hasFactorial(n *node) bool {
 	return n.any(func(k *node) bool { return k.op == opFunc && k.name == "fact" })
 }
 
-// ranges from which the points are drawn, as (low, high, negative) in 64ths.
+// ranges from which the points are drawn, as (low, high, negative) in about
+// 64ths.
 var ranges = [][3]int64{
 	{40, 200, 0}, {40, 200, 1}, {3, 61, 0}, {3, 61, 2}, {70, 400, 0}, {3, 61, 1}, {200, 1600, 0},
 	{70, 640, 1}, {40, 200, 2}, {30, 120, 0}, {65, 90, 0}, {600, 6400, 0},
@@ -212,15 +213,16 @@ func (c *comparer) points(g, p *node, names []string) result {
 	whole := discrete(g) || discrete(p)
 	rounded := inexact(g) || inexact(p)
 	final := c.finalPrecision(g, p)
-	agreed, wanted := 0, 4
+	agreed, wanted, near := 0, 4, 4
 	if whole {
-		wanted = 8
+		wanted, near = 10, 8
 	}
 	common := whole && (divisors(g) || divisors(p))
 	kinks, far := !whole && (kinked(g) || kinked(p)), new(big.Rat)
-	if kinks || common {
+	if kinks || whole {
 		far = c.reach(g, p)
 	}
+	beyond := big.NewRat(min(far.Num().Int64(), maxWhole), 1)
 	var last error
 	for round := range 2 * len(ranges) {
 		vars := env{}
@@ -230,7 +232,10 @@ func (c *comparer) points(g, p *node, names []string) result {
 			switch {
 			case whole:
 				vars[name] = wholePoint(seed, i, round, common)
-				if common && round%4 == 3 { // the number itself, which may be a prime
+				switch {
+				case agreed >= near:
+					vars[name].Add(vars[name], beyond)
+				case common && round%4 == 3: // the number itself, which may be a prime
 					vars[name].Mul(vars[name], far)
 				}
 			case kinks && round >= len(ranges):
@@ -275,7 +280,7 @@ func (c *comparer) points(g, p *node, names []string) result {
 		}
 	}
 	switch {
-	case errors.Is(last, errSteps) && agreed < wanted:
+	case errors.Is(last, errSteps) && agreed < near:
 		return undecided(MethodLimit, "the budget of steps is used up")
 	case agreed >= 2 && c.tooFine(g, p):
 		return undecided(MethodLimit, "they agree, but parts of them are smaller than the precision")
@@ -286,6 +291,12 @@ func (c *comparer) points(g, p *node, names []string) result {
 	}
 	return undecided(MethodInterval, "defined at too few points")
 }
+
+// maxWhole bounds whole points: sums have as many terms, and their sums more.
+const maxWhole = 120
+
+// denominators of the points, so that no one frequency vanishes at all of them.
+var denominators = [4]int64{61, 64, 67, 71}
 
 // wholePoint is a positive integer for the i-th variable: even and odd by turns,
 // and with factors in common if those are what counts.
@@ -302,5 +313,5 @@ func pick(seed uint64, r [3]int64) *big.Rat {
 	if r[2] == 1 || r[2] == 2 && seed>>40&1 == 1 {
 		n = -n
 	}
-	return big.NewRat(n, 64)
+	return big.NewRat(n, denominators[seed>>50%4])
 }

@@ -108,7 +108,7 @@ func (l *lexer) word() {
 var runeMeaning = map[rune]token{
 	'−': {kind: tOp, text: "-"}, '–': {kind: tOp, text: "-"}, '—': {kind: tOp, text: "-"}, '‐': {kind: tOp, text: "-"}, '‑': {kind: tOp, text: "-"}, '﹣': {kind: tOp, text: "-"},
 	'×': {kind: tOp, text: "*"}, '·': {kind: tOp, text: "*"}, '⋅': {kind: tOp, text: "*"}, '∙': {kind: tOp, text: "*"}, '∗': {kind: tOp, text: "*"}, '•': {kind: tOp, text: "*"},
-	'÷': {kind: tOp, text: "/"}, '∕': {kind: tOp, text: "/"}, '⁄': {kind: tOp, text: "/"}, '∶': {kind: tOp, text: ":"}, '∣': {kind: tOp, text: "|"},
+	'∘': {kind: tOp, text: "∘"}, '÷': {kind: tOp, text: "/"}, '∕': {kind: tOp, text: "/"}, '⁄': {kind: tOp, text: "/"}, '∶': {kind: tOp, text: ":"}, '∣': {kind: tOp, text: "|"},
 	'°': {kind: tOp, text: "°"}, 'º': {kind: tOp, text: "°"}, '˚': {kind: tOp, text: "°"}, '′': {kind: tOp, text: "'"}, '’': {kind: tOp, text: "'"},
 	'∞': {kind: tCmd, text: "infty"}, 'π': {kind: tCmd, text: "pi"}, '√': {kind: tCmd, text: "sqrt"}, '±': {kind: tCmd, text: "pm"}, '∓': {kind: tCmd, text: "mp"},
 	'∅': {kind: tCmd, text: "emptyset"}, '∪': {kind: tSetOp, text: "cup"}, '∩': {kind: tSetOp, text: "cap"}, '∖': {kind: tSetOp, text: "setminus"},
