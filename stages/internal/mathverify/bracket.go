@@ -310,7 +310,7 @@ func (p *parser) functionArgument() (*node, error) {
 	factors := []*node{first}
 	for {
 		t := p.peek()
-		if !p.startsFactor(t) || t.kind == tFunc || t.op("(") || t.op("[") || t.op(`\{`) || t.cmd("begin") || t.cmd("int") || t.cmd("sum") {
+		if !p.startsFactor(t) || p.nextAnswer() || t.kind == tFunc || t.op("(") || t.op("[") || t.op(`\{`) || t.cmd("begin") || t.cmd("int") || t.cmd("sum") {
 			return mul(factors...), nil
 		}
 		if t.kind == tNum && p.toks[p.pos-1].kind == tNum {

@@ -452,11 +452,11 @@ func (p *parser) environment() (*node, error) {
 			if len(cells) == 0 {
 				return nil, p.fail("an empty environment")
 			}
-			if !matrix {
-				return p.cases(cells, cols)
-			}
-			if cols == 0 {
+			if cols == 0 && matrix {
 				cols = row
+			}
+			if !matrix || cols == 1 && cells[0].op == opRel {
+				return p.cases(cells, cols)
 			}
 			if len(cells)%cols != 0 {
 				return nil, p.fail("rows of different lengths")

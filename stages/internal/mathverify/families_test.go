@@ -70,6 +70,13 @@ func TestSpellingsOfPeopleAndMachines(t *testing.T) {
 	checkRows(t, Options{Profile: Compat}, []row{{`\gcd(a,b)`, "=", `1`}, {`\operatorname{lcm}(125,50x)`, "=", `250x`}, {`\operatorname{lcm}(\sqrt5,\sqrt2)`, "=", `\sqrt{10}`}, {`\gcd(125,50x)`, "!", `5`}})
 }
 
+func TestNamesOfAnswers(t *testing.T) {
+	checkRows(t, Options{}, []row{
+		{`\left\{\begin{array}{l}a=4\\b=9\end{array}\right.`, "=", `b=9, a=4`}, {`a=4\quad b=9`, "=", `(a,b)=(4,9)`}, {`a_1=4\qquad a_2=9`, "=", `a_{1}=4, a_{2}=9`}, {`a=4\quad b=9`, "!", `a=9\quad b=4`}, {`4\quad x`, "=", `4x`},
+		{`(a,b)=(4,9)`, "=", `(b,a)=(9,4)`}, {`(a,b)=(4,9)`, "!", `(b,a)=(4,9)`}, {`(a,b)=(4,9)`, "=", `(x,y)=(4,9)`}, {`f(n)=4n+9`, "=", `f(x)=4x+9`}, {`f(n)=4n+9`, "!", `f(x)=9x+4`}, {`f(n)=4n+x`, "!", `f(x)=4x+x`},
+	})
+}
+
 func TestKinksFarFromZeroAreFound(t *testing.T) {
 	checkRows(t, Options{}, []row{
 		{`|x-300|`, "!", `300-x`}, {`|x-300|`, "=", `|300-x|`}, {`\sqrt{x^2-60x+900}`, "=", `|x-30|`}, {`\sqrt{x^2-60x+900}`, "!", `30-x`}, {`\max(3y,70)`, "!", `\max(70,2y)`}, {`\max(x,y)`, "=", `\frac{x+y+|x-y|}{2}`},

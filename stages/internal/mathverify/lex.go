@@ -31,6 +31,7 @@ type lexer struct {
 	src    string
 	pos    int
 	spaced bool
+	wide   bool
 	out    []token
 	err    error
 }
@@ -65,8 +66,8 @@ func (l *lexer) emit(k kind, text string) {
 	if n := len(l.out); k == tRel && n > 0 && l.out[n-1].cmd("not") && negated[text] != "" {
 		l.out, text = l.out[:n-1], negated[text]
 	}
-	l.out = append(l.out, token{kind: k, spaced: l.spaced, text: text, at: l.pos})
-	l.spaced = false
+	l.out = append(l.out, token{kind: k, spaced: l.spaced, wide: l.wide, text: text, at: l.pos})
+	l.spaced, l.wide = false, false
 }
 
 func (l *lexer) step() {
@@ -263,7 +264,7 @@ func (l *lexer) named(name string, end int) {
 			l.pos++
 		}
 	case space:
-		l.pos, l.spaced = end, true
+		l.pos, l.spaced, l.wide = end, true, l.wide || name == "quad" || name == "qquad"
 		if name == "hspace" || name == "vspace" {
 			_, l.pos = l.group(end)
 		}

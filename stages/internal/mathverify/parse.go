@@ -136,7 +136,7 @@ func (p *parser) sequence(stop func(token) bool) (*node, error) {
 			return nil, err
 		}
 		group = append(group, n)
-		if t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == "" && !p.nextMeasure() {
+		if t := p.peek(); t.kind != tEnd && !stop(t) && p.separator(t) == "" && !p.nextAnswer() {
 			return nil, p.fail("unexpected")
 		}
 	}
@@ -431,7 +431,7 @@ func (p *parser) term() (*node, error) {
 			factors = []*node{call("mod", mul(factors...), n)}
 		case t.kind == tWord && p.separator(t) == "":
 			factors = p.wordAfter(factors)
-		case p.startsFactor(t) && !p.nextMeasure():
+		case p.startsFactor(t) && !p.nextAnswer():
 			if t.kind == tNum && p.pos > 0 && p.toks[p.pos-1].kind == tNum && factors[len(factors)-1].op == opNum {
 				return nil, p.fail("two numbers side by side")
 			}

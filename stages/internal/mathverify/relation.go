@@ -2,6 +2,7 @@ package mathverify
 
 import (
 	"math/big"
+	"slices"
 )
 
 // isRelational: an inequality, a membership, or several of them.
@@ -171,6 +172,7 @@ func isEquation(n *node) bool { return n.rels[0] == "=" || n.rels[0] == "~" }
 // equations compares l = r with l' = r': as assignments, then as equations that
 // are constant multiples of each other.
 func (c *comparer) equations(g, p *node) result {
+	p = sameArgument(g, p)
 	nameG, valueG := assignment(g)
 	nameP, valueP := assignment(p)
 	if nameG != nil && nameP != nil {
@@ -179,6 +181,9 @@ func (c *comparer) equations(g, p *node) result {
 		case nameG.same(nameP) && (r.out == Equal || len(symbolsOf(valueG, valueP)) == 0):
 			return r
 		case nameG.op == opTuple && nameP.op == opTuple:
+			if a, b := named(g), named(p); a != nil && b != nil && c.unordered(nameG.kids, nameP.kids).out == Equal {
+				return c.unordered(a.kids, b.kids) // (x, y) = (1, 2) against (y, x) = (2, 1)
+			}
 			return r
 		case r.out == Equal && len(symbolsOf(valueG)) > 0:
 			return r // y = 2x+3 against f(x) = 2x+3
@@ -201,6 +206,21 @@ func (c *comparer) equations(g, p *node) result {
 	}
 	r, _ := c.proportional(sub(g.kids[0], g.kids[1]), sub(p.kids[0], p.kids[1]))
 	return r
+}
+
+// sameArgument writes f(x) = 2x for f(n) = 2n, if the other side is of x.
+func sameArgument(g, p *node) *node {
+	a, b := g.kids[0], p.kids[0]
+	if a.op != opFunc || b.op != opFunc || a.name != b.name || a.name[0] != '@' || len(a.kids) != 1 || len(b.kids) != 1 ||
+		a.kids[0].op != opSym || b.kids[0].op != opSym || a.same(b) || slices.Contains(symbolsOf(p), a.kids[0].name) {
+		return p
+	}
+	return p.rewrite(func(k *node) *node {
+		if k.same(b.kids[0]) {
+			return a.kids[0]
+		}
+		return k
+	})
 }
 
 func exprSides(n *node) bool {

@@ -20,6 +20,7 @@ const (
 type token struct {
 	kind   kind
 	spaced bool
+	wide   bool // \quad stood before it
 	text   string
 	at     int // byte offset, for error messages
 }

@@ -92,10 +92,17 @@ func (p *parser) bracketedUnit() bool {
 	return false
 }
 
-// nextMeasure says whether a number stands behind a word, as in "5 ft 3 in" or
-// "3 by 4". It is a quantity of its own and no factor.
-func (p *parser) nextMeasure() bool {
-	return p.pos > 0 && p.peek().kind == tNum && p.toks[p.pos-1].kind == tWord
+// nextAnswer says whether an answer of its own begins here without a comma: a
+// number behind a word, as in "5 ft 3 in" or "3 by 4", or "y = 2" behind \quad.
+func (p *parser) nextAnswer() bool {
+	t := p.peek()
+	switch t.kind {
+	case tNum:
+		return p.pos > 0 && p.toks[p.pos-1].kind == tWord
+	case tLetter:
+		return t.wide && p.pos > 0 && (p.peekAt(1).is(tRel, "=") || p.peekAt(1).op("_") && p.peekAt(3).is(tRel, "="))
+	}
+	return false
 }
 
 func clipText(s string, n int) string {
