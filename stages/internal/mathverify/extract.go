@@ -58,6 +58,11 @@ func extract(text string, compat bool) string {
 	if i := strings.Index(text, "<|im_start|>"); i > 0 {
 		text = strings.TrimSpace(text[:i])
 	}
+	if i := strings.LastIndex(text, "####"); i >= 0 { // GSM8K's mark
+		if rest := strings.TrimSpace(text[i+4:]); len(rest) < 40 && countWords(rest) == 0 && lastNumber(rest) != "" {
+			return rest
+		}
+	}
 	if rest, ok := afterAnchor(text); ok {
 		if w := leadingChoice(rest); w != "" {
 			return w
@@ -325,7 +330,12 @@ func countWords(text string) int {
 }
 
 func hasFormula(text string) bool {
-	return strings.Count(text, "$")-strings.Count(text, `\$`) >= 2 || strings.Contains(text, `\[`) || strings.Contains(text, `\(`)
+	if strings.Count(text, "$")-strings.Count(text, `\$`) >= 2 {
+		if _, stop := lastDollars(text); stop >= 0 {
+			return true
+		}
+	}
+	return strings.Contains(text, `\[`) || strings.Contains(text, `\(`)
 }
 
 // lastFormula returns the content of the last $…$, \(…\) or \[…\], joined with
@@ -360,8 +370,10 @@ func lastFormula(text string, compat bool) string {
 	return strings.TrimSpace(best)
 }
 
+// lastDollars returns the content of the last $…$ or $$…$$ and where it ends,
+// or -1. A sign that money stands behind, as in "$9 + $3 = $12", opens nothing.
 func lastDollars(text string) (string, int) {
-	var marks []int
+	var marks []int // the last sign of each "$" or "$$"
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
@@ -373,28 +385,37 @@ func lastDollars(text string) (string, int) {
 			marks = append(marks, i)
 		}
 	}
-	if len(marks) < 2 {
-		return "", -1
-	}
-	if len(marks)%2 == 1 {
-		marks = marks[:len(marks)-1]
-	}
-	stop := marks[len(marks)-1]
-	start := marks[len(marks)-2] + 1
-	to := stop
-	if to > 0 && text[to-1] == '$' {
-		to--
-	}
-	content := text[start:max(start, to)]
-	// "between $12$ and $13$"
-	if len(marks) >= 4 {
-		gap := strings.TrimSpace(strings.Trim(text[marks[len(marks)-3]+1:marks[len(marks)-2]], " $"))
-		if gap == "and" || gap == "or" || gap == "," {
-			prev := text[marks[len(marks)-4]+1 : marks[len(marks)-3]]
-			content = strings.Trim(prev, " $") + " , " + content
+	content, from, stop := "", 0, -1
+	for i := 0; i+1 < len(marks); {
+		open, shut := marks[i], marks[i+1]
+		inner := text[open+1 : max(open+1, shut-strings.Count(text[shut-1:shut], "$"))]
+		if (open == 0 || text[open-1] != '$') && money(inner) {
+			i++
+			continue
 		}
+		// "between $12$ and $13$"
+		gap := ""
+		if stop >= 0 {
+			gap = strings.Trim(text[stop+1:open], " $")
+		}
+		if gap == "and" || gap == "or" || gap == "," {
+			inner = strings.Trim(text[from:stop], " $") + " , " + inner
+		}
+		content, from, stop = inner, open+1, shut
+		i += 2
 	}
 	return content, stop
+}
+
+// money says whether what stands between two signs is part of a sentence: it
+// has words in it, or ends in the middle of a calculation.
+func money(inner string) bool {
+	t := strings.TrimRight(inner, " ")
+	if t == "" || !isDigit(t[0]) {
+		return false
+	}
+	words := countWords(inner)
+	return words > 1 || words > 0 && strings.Contains(inner, "\n") || strings.ContainsAny(t[len(t)-1:], "=+-*/<>(")
 }
 
 // lastNumber finds the last number of a sentence, with sign, separators,
