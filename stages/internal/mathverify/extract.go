@@ -408,14 +408,14 @@ func lastDollars(text string) (string, int) {
 }
 
 // money says whether what stands between two signs is part of a sentence: it
-// has words in it, or ends in the middle of a calculation.
+// has words in it and not only a unit, or ends in the middle of a calculation.
 func money(inner string) bool {
 	t := strings.TrimRight(inner, " ")
 	if t == "" || !isDigit(t[0]) {
 		return false
 	}
 	words := countWords(inner)
-	return words > 1 || words > 0 && strings.Contains(inner, "\n") || strings.ContainsAny(t[len(t)-1:], "=+-*/<>(")
+	return words > 1 || words > 0 && (strings.Contains(inner, "\n") || len(t) < len(inner)) || strings.ContainsAny(t[len(t)-1:], "=+-*/<>(")
 }
 
 // lastNumber finds the last number of a sentence, with sign, separators,
