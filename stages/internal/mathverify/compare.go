@@ -61,13 +61,14 @@ func sameWriting(a, b string) bool {
 	return sameKey(x, y) || sameKey(withoutName(x), y) || sameKey(x, withoutName(y))
 }
 
-// squeeze drops "x =" in front and white space, which stays between digits.
+// squeeze drops "x =" in front, full stops behind and white space, which stays
+// between digits.
 func squeeze(s string) string {
 	if name, rest, ok := strings.Cut(s, "="); ok && len(strings.TrimSpace(name)) == 1 {
 		s = rest
 	}
 	var b strings.Builder
-	for _, f := range strings.Fields(s) {
+	for _, f := range strings.Fields(strings.TrimRight(s, ". ")) {
 		if n := b.Len(); n > 0 && isDigit(b.String()[n-1]) && isDigit(f[0]) {
 			b.WriteByte(' ')
 		}

@@ -80,10 +80,34 @@ func extract(text string, compat bool) string {
 			return n
 		}
 	}
+	if n := numberBehindWords(text); n != "" {
+		return n
+	}
 	if words := countWords(text); words >= 5 || words >= 1 && hasFormula(text) || words >= 3 && endsSentence(text) {
 		return fromSentence(text, compat)
 	}
 	return lastFormula(text, compat)
+}
+
+// numberBehindWords returns the number of "Total: 17", "I get 17" or "Hence, 17."
+func numberBehindWords(text string) string {
+	for _, w := range []string{"Hence,", "Thus,", "So,", "Therefore,"} {
+		if strings.HasPrefix(text, w) { // no comma of a list
+			text = strings.Replace(text, ",", "", 1)
+		}
+	}
+	rest := strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ :")
+	lead := strings.TrimSpace(text[:len(text)-len(rest)])
+	n := lastNumber(rest)
+	if n == "" || strings.TrimRight(rest, ". ") != n || countWords(lead) == 0 || changesValue(strings.TrimRight(lead, ": ")) {
+		return ""
+	}
+	for _, w := range strings.FieldsFunc(strings.ToLower(lead), func(r rune) bool { return r == ' ' || r == ':' }) {
+		if w == "and" || w == "or" || w == "sqrt" || w == "pi" || plainFunctions[w] {
+			return ""
+		}
+	}
+	return n
 }
 
 // bareAnswer says whether a short text is surely nothing but a formula, so that
@@ -157,7 +181,9 @@ func afterAnchor(text string) (string, bool) {
 		return "", false
 	}
 	rest := strings.TrimLeft(text[best:], " :：*}\n")
-	rest, _, _ = strings.Cut(rest, "I hope it is correct")
+	for _, remark := range []string{"I hope it is correct", " because ", "(because ", " since ", "(since "} {
+		rest, _, _ = strings.Cut(rest, remark)
+	}
 	if i := strings.Index(rest, "**"); i >= 0 && strings.Trim(rest[i:], "*. ") == "" {
 		rest = rest[:i] // "**1**."
 	}

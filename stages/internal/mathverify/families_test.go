@@ -83,6 +83,7 @@ func TestKinksFarFromZeroAreFound(t *testing.T) {
 		{`\lfloor\frac n4\rfloor+2`, "!", `\lfloor\frac n5\rfloor+2`}, {`\lfloor\frac{\sqrt x}{80}\rfloor`, "!", `0`}, {`\lceil x\rceil`, "!", `\lfloor x\rfloor+1`}, {`\lceil x\rceil`, "=", `-\lfloor-x\rfloor`}, {`\min(x,5000)`, "!", `x`},
 		{`\arctan(\tan x)`, "!", `x`}, {`\tan(\arctan x)`, "=", `x`}, {`|x-y-400|`, "!", `400+y-x`}, {`\gcd(n,1009)`, "!", `1`}, {`\frac{|x-90|}{x-90}`, "!", `-1`},
 		{`\prod_{k=1}^{30}(n-k)`, "!", `0`}, {`n!+\prod_{k=1}^{25}(n-k)`, "!", `n!`}, {`\binom{n}{90}`, "!", `0`}, {`\lfloor64x\rfloor`, "!", `64x`}, {`\frac{\partial g}{\partial t}`, "!", `\frac gt`}, {`f\circ g`, "?", `g\circ f`}, {`f\circ g`, "=", `f \circ g`},
+		{`4:20 PM`, "=", `16:20`}, {`4:20 p.m.`, "=", `4:20\text{ PM}`}, {`0:30`, "=", `12:30 a.m.`}, {`12:30 p.m.`, "=", `12:30`}, {`12:30 p.m.`, "!", `0:30`}, {`4:20 PM`, "!", `4:20 AM`},
 		{`-t\in[4,6]`, "!", `[4,6]`}, {`t\in[4,6]`, "=", `[4,6]`}, {`4\text{ cm}, 5\text{ cm}`, "!", `4\text{ m}, 5\text{ m}`}, {`4\text{ cm}, 5\text{ cm}`, "=", `5, 4`}, {`t=4\text{ cm}`, "!", `t=4\text{ m}`},
 		{`\sqrt{\{x+y\}}`, "=", `\sqrt{y+x}`}, {`\bar z`, "=", `\overline{z}`}, {`P(X=2)=0.4`, "=", `0.4`},
 	})

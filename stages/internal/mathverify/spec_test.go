@@ -182,7 +182,8 @@ func TestSentences(t *testing.T) {
 	for _, r := range [][3]string{
 		{`-9`, "=", `The product is −9 times the first.`}, {`(4,9)`, "=", `The vertex is (4, 9).`}, {`[4,9)`, "=", `So t lies in [4, 9).`}, {`9\%`, "=", `It grows by 9 percent.`},
 		{`18`, "=", `She sells 9 for $2 each, $9 * 2 = $18 a day. He makes $18 in total.`}, {`4100`, "=", "It costs $4,000 + $100 = $4,100.\n#### 4100"}, {`6`, "=", "That is $15 - $9 = $6.\nThus $x=6$."}, {`6`, "!", "That is $15 - $9 = $6.\nThus $x=7$."},
-		{`4, 9`, "=", `The roots are $4$ and $9$.`}, {`D`, "=", `Option D is correct.`}, {`D`, "!", `Option D is wrong, option B is right.`}, {`It takes 9 hours 4 times.`, "=", `\boxed{x=Ittakes9hours4times.}`}, {`It takes 9 4 times.`, "!", `\boxed{Ittakes94times.}`},
+		{`4, 9`, "=", `The roots are $4$ and $9$.`}, {`18`, "=", `Total: 18`}, {`-18`, "=", `I get -18.`}, {`18`, "=", `Hence, 18.`}, {`diverges, 18`, "!", `18`}, {`18`, "!", `not 18`}, {`18`, "!", `half of 18`}, {`18`, "!", `9 or 18`}, {`\sin 18`, "!", `18`}, {`18`, "=", `The correct answer is 18, because 9+9=18.`},
+		{`D`, "=", `Option D is correct.`}, {`D`, "!", `Option D is wrong, option B is right.`}, {`It takes 9 hours 4 times.`, "=", `\boxed{x=Ittakes9hours4times.}`}, {`It takes 9 4 times.`, "!", `\boxed{Ittakes94times.}`},
 	} {
 		for _, profile := range []Profile{Sound, Compat} {
 			if v := Compare(r[0], r[2], Options{Profile: profile}); (v.Outcome == Equal) != (r[1] == "=") {

@@ -1,6 +1,9 @@
 package mathverify
 
-import "slices"
+import (
+	"math/big"
+	"slices"
+)
 
 // maxNesting bounds how deep answers are compared part by part.
 const maxNesting = 24
@@ -312,12 +315,8 @@ func asFraction(n *node) *node {
 
 func (c *comparer) ratios(g, p *node) result {
 	r := c.inOrder(g.kids, p.kids)
-	if (g.unit == "pm") != (p.unit == "pm") && r.out != Equal && len(g.kids) == len(p.kids) { // 8:34 p.m. is 20:34
-		late, other := g, p
-		if p.unit == "pm" {
-			late, other = p, g
-		}
-		if s := c.inOrder(append([]*node{add(late.kids[0], integer(12))}, late.kids[1:]...), other.kids); s.out == Equal {
+	if g.unit != p.unit && r.out != Equal && len(g.kids) == len(p.kids) { // 8:34 p.m. is 20:34
+		if s := c.inOrder(c.clock(g), c.clock(p)); s.out == Equal {
 			return s
 		}
 	}
@@ -335,6 +334,22 @@ func (c *comparer) ratios(g, p *node) result {
 		}
 	}
 	return equal(MethodStructure, "the same ratio")
+}
+
+// clock is a time of day in 24 hours.
+func (c *comparer) clock(n *node) []*node {
+	hour, err := c.exact(n.kids[0], nil)
+	if err != nil {
+		return n.kids
+	}
+	noon := hour.Cmp(big.NewRat(12, 1))
+	switch {
+	case n.unit == "pm" && noon < 0:
+		return append([]*node{add(n.kids[0], integer(12))}, n.kids[1:]...)
+	case n.unit == "am" && noon == 0:
+		return append([]*node{integer(0)}, n.kids[1:]...)
+	}
+	return n.kids
 }
 
 // isClock says whether a ratio is a time of day: 8:05 is not 16:10.

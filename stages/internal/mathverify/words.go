@@ -70,6 +70,15 @@ func (l *lexer) word() {
 		return
 	}
 	run := l.src[l.pos:end]
+	if n := len(l.out); n > 0 && l.out[n-1].kind == tNum && strings.ContainsAny(run[:1], "apAP") {
+		for _, spelling := range []string{"a.m", "p.m", "AM", "PM"} {
+			if rest, ok := strings.CutPrefix(l.src[l.pos:], spelling); ok && (rest == "" || !isLetter(rest[0])) {
+				l.emit(tWord, units[strings.ToLower(spelling)])
+				l.pos += len(spelling)
+				return
+			}
+		}
+	}
 	switch {
 	case len(run) == 1:
 		l.emit(tLetter, run)
