@@ -231,13 +231,15 @@ func productNotCall(g, p *node) (*node, *node) {
 	return g.rewrite(f), p.rewrite(f)
 }
 
-// commaNumber: digits, a comma and digits, which could be a decimal comma.
+// commaNumber: digits, a comma and digits, which could be a decimal comma. In
+// 12,345 the comma parts thousands.
 func commaNumber(toks []token) bool {
 	toks = trim(toks)
 	if len(toks) > 0 && toks[0].op("-") {
 		toks = toks[1:]
 	}
-	return len(toks) >= 3 && toks[0].kind == tNum && toks[1].op(",") && toks[2].kind == tNum && !toks[2].spaced && !toks[1].spaced
+	return len(toks) >= 3 && toks[0].kind == tNum && toks[1].op(",") && toks[2].kind == tNum && !toks[2].spaced && !toks[1].spaced &&
+		(len(toks[2].text) != 3 || toks[0].text == "0" || len(toks[0].text) > 3)
 }
 
 func isLiteral(n *node) bool { return n.op == opNum && n.dec }

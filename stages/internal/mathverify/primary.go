@@ -214,7 +214,11 @@ func (p *parser) subscript() (string, *node, error) {
 		b.WriteString(t.text)
 	}
 	var n *node
-	if inner := p.toks[start+1 : p.pos]; len(inner) == 2 && inner[0].kind == tNum {
+	inner := p.toks[start+1 : p.pos]
+	if len(inner) == 4 && inner[0].op("(") && inner[2].op(")") { // 1101_{(2)}
+		inner = inner[1:3]
+	}
+	if len(inner) == 2 && inner[0].kind == tNum {
 		n = numberNode(inner[0].text)
 	}
 	return b.String(), n, nil

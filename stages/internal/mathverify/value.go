@@ -130,6 +130,10 @@ func expandPM(n *node) *node {
 		return seal(&node{op: n.op, name: n.name, kids: kids})
 	case !n.any(pm):
 		return n
+	case n.op == opRel && plainSet(n.kids[len(n.kids)-1]): // x = {1±√5, -2}
+		kids := slices.Clone(n.kids)
+		kids[len(kids)-1] = expandPM(kids[len(kids)-1])
+		return seal(&node{op: opRel, kids: kids, rels: n.rels})
 	}
 	signs := 0
 	n.any(func(k *node) bool {

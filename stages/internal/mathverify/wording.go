@@ -27,7 +27,7 @@ func (c *comparer) wordsWith(g, p *node) result {
 	if n, ok := numberWords[wording(w)]; ok {
 		return c.value(integer(n), other)
 	}
-	if other.op == opList || other.op == opSet {
+	if other.op == opList || other.op == opSet || other.op == opMul && len(wordItems(w)) > 1 {
 		return c.unordered(wordItems(g), wordItems(p))
 	}
 	if set := wordSet[wording(w)]; set != nil {
@@ -49,7 +49,11 @@ func wordItems(n *node) []*node {
 	}
 	var out []*node
 	for _, part := range strings.Split(strings.ReplaceAll(n.name, " and ", ","), ",") {
-		if part = strings.Trim(part, " ()."); part != "" {
+		switch part = strings.Trim(part, " ()."); len(part) {
+		case 0:
+		case 1:
+			out = append(out, sym(part))
+		default:
 			out = append(out, words(part))
 		}
 	}

@@ -159,7 +159,7 @@ func (l *lexer) unicode() {
 	case asciiOf(r) != 0:
 		l.ascified()
 		return
-	case unicode.IsSpace(r):
+	case unicode.IsSpace(r), r == '“', r == '”', r == '„':
 		l.spaced = true
 	case r == 0x200b || r == 0x200c || r == 0x200d || r == 0x2060 || r == 0xfeff || r == 0x00ad || r >= 0x2061 && r <= 0x2064,
 		r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfe0e || r == 0xfe0f:
