@@ -85,8 +85,9 @@ func TestKinksFarFromZeroAreFound(t *testing.T) {
 		{`\prod_{k=1}^{30}(n-k)`, "!", `0`}, {`n!+\prod_{k=1}^{25}(n-k)`, "!", `n!`}, {`\binom{n}{90}`, "!", `0`}, {`\lfloor64x\rfloor`, "!", `64x`}, {`\frac{\partial g}{\partial t}`, "!", `\frac gt`}, {`f\circ g`, "?", `g\circ f`}, {`f\circ g`, "=", `f \circ g`},
 		{`4:20 PM`, "=", `16:20`}, {`4:20 p.m.`, "=", `4:20\text{ PM}`}, {`0:30`, "=", `12:30 a.m.`}, {`12:30 p.m.`, "=", `12:30`}, {`12:30 p.m.`, "!", `0:30`}, {`4:20 PM`, "!", `4:20 AM`},
 		{`54,321`, "!", `54.321`}, {`0,321`, "=", `0.321`}, {`54,32`, "=", `54.32`}, {`“no”`, "=", `no`}, {`110_{(2)}`, "=", `110_2`}, {`110_{(2)}`, "!", `110_3`}, {`\text{C and F}`, "=", `CF`}, {`\text{C and F}`, "!", `CG`},
+		{`40^\circ`, "!", `40\%`}, {`40^\circ`, "!", `40\text{ radians}`}, {`40^\circ`, "=", `40\text{ degrees}`}, {`9\text{ squared}`, "=", `81`}, {`9\text{ cm squared}`, "=", `9\text{ cm}^2`}, {`9\text{ units squared}`, "=", `9`}, {`\operatorname{Var}(X)=9`, "=", `9`},
 		{`-t\in[4,6]`, "!", `[4,6]`}, {`t\in[4,6]`, "=", `[4,6]`}, {`4\text{ cm}, 5\text{ cm}`, "!", `4\text{ m}, 5\text{ m}`}, {`4\text{ cm}, 5\text{ cm}`, "=", `5, 4`}, {`t=4\text{ cm}`, "!", `t=4\text{ m}`},
-		{`\sqrt{\{x+y\}}`, "=", `\sqrt{y+x}`}, {`\bar z`, "=", `\overline{z}`}, {`P(X=2)=0.4`, "=", `0.4`},
+		{`\sqrt{\{x+y\}}`, "=", `\sqrt{y+x}`}, {`\bar z`, "=", `\overline{z}`}, {`P(X=2)=0.4`, "=", `0.4`}, {`P(A\cap B)=0.4`, "=", `0.4`}, {`\arg(z)=\frac{\pi}9`, "=", `\frac{\pi}9`}, {`2a+b=9`, "!", `9`}, {`a+b=c`, "!", `ab=c`}, {`\sin x=y`, "!", `\cos x=y`}, {`P(x)=4x+y`, "=", `f(x)=4x+y`},
 	})
 }
 

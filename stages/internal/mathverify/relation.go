@@ -3,6 +3,7 @@ package mathverify
 import (
 	"math/big"
 	"slices"
+	"unicode"
 )
 
 // isRelational: an inequality, a membership, or several of them.
@@ -26,8 +27,8 @@ func isRelational(n *node) bool {
 	return false
 }
 
-// nameLike says whether n only names a quantity: x, f(x), AB, |AB|, a/b, x+y,
-// (x, y).
+// nameLike says whether n only names a quantity: x, f(x), AB, |AB|, \sin x, a/b,
+// x+y, (x, y).
 func nameLike(n *node) bool {
 	switch n.op {
 	case opSym, opWords, opRel: // a relation as a factor: P(X = 2)
@@ -36,20 +37,33 @@ func nameLike(n *node) bool {
 		if n.name[0] == '@' || n.name == "sub" {
 			return true
 		}
-		return (n.name == "abs" || trig[n.name]) && nameLike(n.kids[0])
-	case opMul, opTuple, opRatio, opAdd:
-		for _, k := range n.kids {
-			if !nameLike(k) {
-				return false
-			}
-		}
-		return len(n.kids) > 0
+		return allNames(n.kids)
+	case opMul, opTuple, opRatio, opAdd, opSetOp:
+		return allNames(n.kids)
 	case opPow:
 		return nameLike(n.kids[0]) && n.kids[1].op == opNum && n.kids[1].num.Cmp(minusOne) == 0
 	case opE, opI:
 		return false
 	}
 	return false
+}
+
+// functionLike says whether a name is y, f(x) or P(x).
+func functionLike(n *node) bool {
+	if n.op == opMul {
+		first := n.kids[0]
+		return first.op == opSym && unicode.IsUpper(rune(first.name[0]))
+	}
+	return n.op == opSym || n.op == opWords || n.op == opFunc && n.name[0] == '@'
+}
+
+func allNames(kids []*node) bool {
+	for _, k := range kids {
+		if !nameLike(k) {
+			return false
+		}
+	}
+	return len(kids) > 0
 }
 
 // assignment reads "x = 5" as a name and a value; nil if n is none.
@@ -185,8 +199,8 @@ func (c *comparer) equations(g, p *node) result {
 				return c.unordered(a.kids, b.kids) // (x, y) = (1, 2) against (y, x) = (2, 1)
 			}
 			return r
-		case r.out == Equal && len(symbolsOf(valueG)) > 0:
-			return r // y = 2x+3 against f(x) = 2x+3
+		case r.out == Equal && len(symbolsOf(valueG)) > 0 && functionLike(nameG) && functionLike(nameP):
+			return r // y = 2x+3 against f(x) = 2x+3, but not a+b = c against ab = c
 		case r.out == Equal:
 			return different(MethodStructure, "the same value under different names")
 		}

@@ -12,6 +12,10 @@ func (p *parser) wordAfter(factors []*node) []*node {
 		p.pos++
 		return append(factors, integer(m))
 	}
+	if e := powers[strings.ToLower(p.peek().text)]; e > 0 && p.toks[p.pos-1].kind != tWord {
+		p.pos++
+		return append(factors[:len(factors)-1:len(factors)-1], pow(factors[len(factors)-1], integer(e)))
+	}
 	switch units[strings.ToLower(p.peek().text)] {
 	case "percent":
 		p.pos++
@@ -148,6 +152,9 @@ func (l *lexer) unitText(content string) bool {
 func (l *lexer) bracketAt(at int) bool {
 	return strings.HasPrefix(l.src[at:], "(") || strings.HasPrefix(l.src[at:], `\left(`)
 }
+
+// powers are words that raise the number before them, but not a unit.
+var powers = map[string]int64{"squared": 2, "cubed": 3}
 
 // multiples are words that multiply the number before them.
 var multiples = map[string]int64{"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "trillion": 1_000_000_000_000}

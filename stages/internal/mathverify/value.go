@@ -64,6 +64,9 @@ func (c *comparer) value(g, p *node) result {
 // on one side is no difference.
 func (c *comparer) unitsDiffer(g, p *node) (result, bool) {
 	x, y := unitOf(g), unitOf(p)
+	if g.op == opDeg && y == "rad" || p.op == opDeg && x == "rad" {
+		return different(MethodStructure, "degrees against radians"), !c.compat
+	}
 	if c.compat || x == "" || y == "" || x == y {
 		return result{}, false
 	}
@@ -92,7 +95,7 @@ func (c *comparer) quantity(g, p *node) result {
 		return c.matrixWith(c.matrixOf(g), c.matrixOf(p), g, p)
 	}
 	r := c.expr(g, p)
-	if r.out == Equal || c.compat || (g.op == opPercent) == (p.op == opPercent) {
+	if r.out == Equal || c.compat || (g.op == opPercent) == (p.op == opPercent) || g.op == opDeg || p.op == opDeg {
 		return r
 	}
 	// "28" for "28%": the sign is left out like a unit.
