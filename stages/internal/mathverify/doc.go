@@ -12,11 +12,13 @@
 // settles polynomials, rational functions, integers of any size (towers are
 // never written out), square roots, complex numbers, and the exponential and
 // trigonometric functions of linear arguments; ball arithmetic, for other
-// constants at rising precision and for other functions at random points. A
-// difference is always proved: in a field, or by a ball that excludes zero.
-// Equality beyond the rationals rests on agreement in both fields, or to at
-// least 128 binary places, more for longer texts and for finer numbers in them;
-// where a part is finer than the highest precision the verdict is undecided.
+// constants at rising precision and for other functions at random points, which
+// reach as far as the numbers in the texts if rounding, roots of sums or absolute
+// values make them differ from place to place. A difference is always proved: in
+// a field, or by a ball that excludes zero. Equality beyond the rationals rests
+// on agreement in both fields, or to at least 128 binary places, more for longer
+// texts and for finer numbers in them; where a part is finer than the highest
+// precision the verdict is undecided.
 //
 // Finite sums of polynomials and geometric sums, integrals of polynomials,
 // Dirichlet's integral and derivatives are calculated; an integral without
@@ -29,11 +31,14 @@
 //
 //   - A decimal counts to Options.Decimals decimals (6): 1/3 is 0.3333333 but not
 //     0.3333. Everything written without a decimal point is exact.
-//   - A unit or a sign of degrees left out on one side is no difference.
+//   - A unit or a sign of degrees left out on one side is no difference. Words
+//     that only remark are dropped ("about 5", "5 apples"), words that change a
+//     value ("half of 5") and unknown functions are not.
 //   - \log is the logarithm to base 10. Variables are real unless i occurs; a
 //     point at which a side is not real says nothing, so 8 ln x equals ln x^8.
 //   - Lists and sets have no order and no repetitions; (a, b) and [a, b] have.
-//   - "x = 5", "f(x) = 5", "AB = 5" and "x + y = 5" are read as 5 beside a value.
+//   - "x = 5", "f(x) = 5", "AB = 5", "sin A = 5" and "x + y = 5" are read as 5
+//     beside a value.
 //   - A finite sum or a power of -1 with a letter for its bound or exponent is
 //     compared at whole values of the letter.
 //   - Times of day are equal as times, other ratios as ratios.

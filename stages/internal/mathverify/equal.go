@@ -316,7 +316,7 @@ func (c *comparer) abstract(sides ...*node) (out []*node, loose bool) {
 	shared := map[int]bool{}
 	for side, n := range sides {
 		out = append(out, n.rewrite(func(k *node) *node {
-			unknown := k.op == opFunc && (k.name[0] == '@' || k.name == "sub" || k.name == "congruent" || k.name == "det") ||
+			unknown := k.op == opFunc && (k.name[0] == '@' || k.name == "sub" || k.name == "congruent" || k.name == "det" || k.name == "tr") ||
 				k.op == opBig && !c.evaluable(k) || !k.isExpr()
 			if !unknown || len(met) > 16 {
 				return k

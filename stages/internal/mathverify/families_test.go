@@ -93,7 +93,7 @@ func TestKinksFarFromZeroAreFound(t *testing.T) {
 
 func TestWordsThatCountAreNotDropped(t *testing.T) {
 	checkRows(t, Options{}, []row{
-		{`9`, "!", `\operatorname{foo}(9)`}, {`9`, "!", `\mathrm{sq}(9)`}, {`\operatorname{sgn}(-9)`, "=", `-1`}, {`9`, "=", `\text{about }9`}, {`9`, "!", `\text{half of }9`}, {`9`, "!", `\text{the square of }9`}, {`-9`, "!", `\text{less than }-9`},
+		{`9`, "!", `\operatorname{foo}(9)`}, {`9`, "!", `\mathrm{sq}(9)`}, {`9`, "!", `\operatorname{foo} 9`}, {`\operatorname{tr}\begin{pmatrix}4&1\\1&5\end{pmatrix}`, "=", `9`}, {`\operatorname{rank}\begin{pmatrix}4\end{pmatrix}`, "!", `4`}, {`\operatorname{sgn}(-9)`, "=", `-1`}, {`9`, "=", `\text{about }9`}, {`9`, "!", `\text{half of }9`}, {`9`, "!", `\text{the square of }9`}, {`-9`, "!", `\text{less than }-9`},
 		{`36`, "!", `4\text{ by }9`}, {`36`, "!", `4\text{ hours }9\text{ minutes}`}, {`9`, "!", `1\text{ hour }9\text{ minutes}`}, {`6\text{ ft }2\text{ in}`, "=", `6\text{ feet }2\text{ inches}`}, {`6\text{ ft }2\text{ in}`, "!", `6\text{ ft }3\text{ in}`},
 		{`30`, "!", `6 \text{ mod } 5`}, {`30`, "!", `x\equiv 6\ (\mathrm{mod}\ 5)`}, {`x\equiv 1\pmod 5`, "=", `x\equiv 6\ (\mathrm{mod}\ 5)`}, {`x\equiv 1\pmod 5`, "!", `x\equiv 2\pmod 5`}, {`x\equiv 1\pmod 5`, "!", `x\equiv 1\pmod 6`},
 		{`z`, "!", `z^*`}, {`z^{*}`, "=", `z^*`}, {`y`, "!", `y^{\prime}`}, {`g^{\prime}(t)`, "=", `g'(t)`}, {`y^{\prime \prime}`, "=", `y''`}, {`y''`, "!", `y'`}, {`22^{\circ}30^{\prime}`, "=", `22.5°`},

@@ -131,7 +131,7 @@ func (f *field) function(n *node) (elem, error) {
 		}
 	}
 	f.met = true
-	if len(n.kids) != 1 || n.name == "det" || n.kids[0].op != opSym && !n.kids[0].isExpr() {
+	if len(n.kids) != 1 || n.name == "det" || n.name == "tr" || n.kids[0].op != opSym && !n.kids[0].isExpr() {
 		return f.opaque(n), nil
 	}
 	v, err := f.value(n.kids[0])

@@ -408,7 +408,7 @@ func (l *lexer) text(command, content string, after int) {
 		l.emit(tCmd, word)
 	case functions[word] != "":
 		l.emit(tFunc, functions[word])
-	case (command == "operatorname" || command == "mathrm") && len(word) > 1 && units[word] == "" && l.bracketAt(after):
+	case len(word) > 1 && units[word] == "" && (command == "mathrm" && l.bracketAt(after) || command == "operatorname" && l.argumentAt(after) && word != "and" && word != "or"):
 		l.emit(tLetter, `\`+word) // an unknown function must not be dropped like a remark
 	case command == "mathrm" && (word == "e" || word == "i" || word == "d") || command == "operatorname" && len(word) == 1:
 		l.emit(tLetter, word)

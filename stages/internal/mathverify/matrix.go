@@ -250,16 +250,26 @@ func (c *comparer) inverseMatrix(m *node) *node {
 
 // expandDeterminants replaces det A by its value where it can be expanded.
 func (c *comparer) expandDeterminants(n *node) *node {
-	if !n.any(func(k *node) bool { return k.op == opFunc && k.name == "det" }) {
+	if !n.any(func(k *node) bool { return k.op == opFunc && (k.name == "det" || k.name == "tr") }) {
 		return n
 	}
 	return n.rewrite(func(k *node) *node {
-		if k.op == opFunc && k.name == "det" {
-			if m := c.matrixOf(k.kids[0]); m != nil {
-				if d := c.determinant(m); d != nil {
-					return d
-				}
+		if k.op != opFunc || k.name != "det" && k.name != "tr" {
+			return k
+		}
+		m := c.matrixOf(k.kids[0])
+		if m == nil || m.cols*m.cols != len(m.kids) {
+			return k
+		}
+		if k.name == "tr" {
+			diagonal := make([]*node, m.cols)
+			for i := range diagonal {
+				diagonal[i] = m.kids[i*(m.cols+1)]
 			}
+			return add(diagonal...)
+		}
+		if d := c.determinant(m); d != nil {
+			return d
 		}
 		return k
 	})

@@ -52,7 +52,7 @@ func nameLike(n *node) bool {
 func functionLike(n *node) bool {
 	if n.op == opMul {
 		first := n.kids[0]
-		return first.op == opSym && unicode.IsUpper(rune(first.name[0]))
+		return first.op == opSym && first.name != "" && unicode.IsUpper(rune(first.name[0]))
 	}
 	return n.op == opSym || n.op == opWords || n.op == opFunc && n.name[0] == '@'
 }

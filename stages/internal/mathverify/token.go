@@ -62,7 +62,7 @@ var functions = map[string]string{
 	"asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
 	"ln": "ln", "log": "log", "lg": "lg", "exp": "exp", "Gamma": "gamma",
 	"gcd": "gcd", "lcm": "lcm", "max": "max", "min": "min", "floor": "floor", "ceil": "ceil",
-	"Re": "re", "Im": "im", "arg": "arg", "det": "det", "abs": "abs", "cis": "cis", "sgn": "sgn", "sign": "sgn",
+	"Re": "re", "Im": "im", "arg": "arg", "det": "det", "tr": "tr", "trace": "tr", "abs": "abs", "cis": "cis", "sgn": "sgn", "sign": "sgn",
 }
 
 // plainFunctions are those that also count without a backslash.

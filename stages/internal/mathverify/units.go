@@ -153,6 +153,17 @@ func (l *lexer) bracketAt(at int) bool {
 	return strings.HasPrefix(l.src[at:], "(") || strings.HasPrefix(l.src[at:], `\left(`)
 }
 
+// argumentAt says whether a quantity begins there.
+func (l *lexer) argumentAt(at int) bool {
+	rest := strings.TrimLeft(l.src[at:], " {")
+	for _, name := range []string{`\frac`, `\sqrt`, `\begin`, `\left`} {
+		if strings.HasPrefix(rest, name) {
+			return true
+		}
+	}
+	return rest != "" && (rest[0] == '(' || isDigit(rest[0]) || isLetter(rest[0]))
+}
+
 // powers are words that raise the number before them, but not a unit.
 var powers = map[string]int64{"squared": 2, "cubed": 3}
 
