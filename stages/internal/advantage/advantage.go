@@ -2,9 +2,9 @@ package advantage
 
 import "math"
 
-// MaxReward bounds the rewards that Of can take, so that no sum of a group leaves the
-// range of float64.
-const MaxReward = 1e100
+// MaxReward bounds the rewards that Of can take: an advantage is at most twice as large,
+// and trainers get it as a float32.
+const MaxReward = 1e38
 
 // MinDeviation is the standard deviation below which Rule.DivideByDeviation takes a
 // group's rewards for equal: a smaller one is noise, and would be blown up to full size.

@@ -98,6 +98,22 @@ func TestUsable(t *testing.T) {
 	}
 }
 
+// Trainers get advantages as float32.
+func TestTheLargestRewardsGiveAdvantagesThatTrainersCanHold(t *testing.T) {
+	for _, rule := range []advantage.Rule{{}, {DivideByDeviation: true}} {
+		rewards := make([]float64, 64)
+		for i := range rewards {
+			rewards[i] = -advantage.MaxReward
+		}
+		rewards[0] = advantage.MaxReward
+		for i, a := range rule.Of(rewards).Advantages {
+			if f := float64(float32(a)); math.IsInf(f, 0) || math.IsNaN(f) {
+				t.Errorf("%+v: advantage %d of %v is %v", rule, i, rewards[i], f)
+			}
+		}
+	}
+}
+
 func BenchmarkOf(b *testing.B) {
 	rewards := []float64{1, -1, -1, 1, -1, -1, -1, 1}
 	b.ReportAllocs()

@@ -41,7 +41,7 @@ func Of(t *sluicev1.Trajectory, results []reward.Result) *sluicev1.Scored {
 // failure is why a result is no reward.
 func failure(r reward.Result) error {
 	if r.Err == nil && !advantage.Usable(r.Reward) {
-		return fmt.Errorf("%s@%s gave %v, which no mean over a group can hold", r.Scorer, r.Version, r.Reward)
+		return fmt.Errorf("%s@%s gave %v: want a number from %g to %g, or its advantages are beyond float32", r.Scorer, r.Version, r.Reward, -advantage.MaxReward, advantage.MaxReward)
 	}
 	return r.Err
 }
