@@ -108,6 +108,8 @@ reward-cases: ## Compare with a folder of labelled answers: make reward-cases DI
 
 .PHONY: clean
 clean: ## Remove bin/ and the data of demo runs (.sluice/); tools stay
+	@[ ! -e .sluice/demo/lock ] || flock -n .sluice/demo/lock true || \
+		{ echo "a run is at work in .sluice/demo (process $$(cat .sluice/demo/lock)): stop it first"; exit 1; }
 	rm -rf bin .sluice
 
 # Tools, one by one; the targets above call them.

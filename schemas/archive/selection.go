@@ -30,6 +30,14 @@ type Selection struct {
 	Offsets map[int32]Span
 }
 
+// Check refuses a selection that can have nothing in it.
+func (s Selection) Check() error {
+	if !s.Since.IsZero() && !s.Before.IsZero() && !s.Since.Before(s.Before) {
+		return fmt.Errorf("--since %s is not before --before %s", s.Since.Format(time.RFC3339), s.Before.Format(time.RFC3339))
+	}
+	return nil
+}
+
 // Placed says whether a record's time and offset are meant.
 func (s Selection) Placed(r Record) bool {
 	if !s.Since.IsZero() && r.Time.Before(s.Since) || !s.Before.IsZero() && !r.Time.Before(s.Before) {

@@ -132,7 +132,7 @@ func TestAFailingRewardLeavesItsTrajectoryUngraded(t *testing.T) {
 	broken := reward.LogicFunc(func(reward.Judged) (float64, error) { return 0, errors.New("verifier is away") })
 	huge := reward.LogicFunc(func(reward.Judged) (float64, error) { return math.MaxFloat64, nil })
 	good := reward.Scorer{Name: "good", Version: "1", Logic: reward.Outcome()}
-	for want, logic := range map[string]reward.Logic{"verifier is away": broken, "no mean over a group can hold": huge} {
+	for want, logic := range map[string]reward.Logic{"verifier is away": broken, "advantages are beyond float32": huge} {
 		bad := reward.Scorer{Name: "bad", Version: "2", Logic: logic}
 		set, err := reward.NewSet("bad", good, bad)
 		if err != nil {

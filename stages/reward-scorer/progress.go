@@ -25,7 +25,7 @@ type progress struct {
 
 func newProgress(w io.Writer) *progress { return &progress{w: w, now: time.Now} }
 
-var counted = map[string]string{"scoring": "trajectories", "batching": "steps", "writing": "records"}
+var counted = map[string]string{"scoring": "trajectories", "grouping": "steps", "batching": "steps", "writing": "records"}
 
 func (p *progress) show(at replayer.Progress) {
 	if at.Phase != p.phase {

@@ -95,6 +95,9 @@ func (r *replayFlags) validate() error {
 	if r.archive == "" && len(r.brokers) == 0 {
 		return errors.New("--brokers is empty: want host:port")
 	}
+	if err := r.sel.Check(); err != nil {
+		return err
+	}
 	if err := r.validateOutput(); err != nil {
 		return err
 	}
@@ -188,7 +191,20 @@ func (r *replayFlags) run(ctx context.Context, cluster runner.ClusterConfig, std
 	case err != nil:
 		return err
 	}
-	return json.NewEncoder(stdout).Encode(sum)
+	if err := json.NewEncoder(stdout).Encode(sum); err != nil {
+		return err
+	}
+	if sum.RewardFailed > 0 {
+		said := fmt.Sprintf("the reward failed on %d of %d trajectories, which are ungraded", sum.RewardFailed, sum.Scored)
+		if len(sum.Examples) > 0 {
+			said += ": " + sum.Examples[0]
+		}
+		if sum.Graded == 0 {
+			return errors.New(said)
+		}
+		fmt.Fprintf(stderr, "reward-scorer replay: %s\n", said)
+	}
+	return nil
 }
 
 // configure opens the source and the sink.

@@ -44,7 +44,7 @@ func recordedRun(t *testing.T) string {
 func replayed(t *testing.T, args ...string) (sum replayer.Summary, stderr string, err error) {
 	t.Helper()
 	var out, said bytes.Buffer
-	if err = replayCommand(t.Context(), args, nil, &out, &said); err == nil && out.Len() > 0 {
+	if err = replayCommand(t.Context(), args, nil, &out, &said); out.Len() > 0 {
 		if jerr := json.Unmarshal(out.Bytes(), &sum); jerr != nil {
 			t.Fatalf("%v: %s", jerr, out.String())
 		}
@@ -115,8 +115,8 @@ func TestNothingToReplay(t *testing.T) {
 	}
 	// One file has no closings.
 	_, _, err = replayed(t, "--id", "one", "--archive", filepath.Join(dir, "scored.parquet"), "--to", filepath.Join(t.TempDir(), "out"))
-	if !errors.Is(err, archive.ErrNotFound) || !strings.Contains(err.Error(), "stop at scores") {
-		t.Errorf("groups of a file of scores: %v, want ErrNotFound", err)
+	if !errors.Is(err, replayer.ErrNothing) || !strings.Contains(err.Error(), "stop at scores") {
+		t.Errorf("groups of a file of scores: %v, want ErrNothing", err)
 	}
 	// A reward that fails leaves ungraded what it fails on, and the reason is said.
 	file := filepath.Join(t.TempDir(), "reward.yaml")
@@ -124,7 +124,7 @@ func TestNothingToReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum, _, err := replayed(t, "--id", "inf", "--archive", dir, "--to", filepath.Join(t.TempDir(), "out"), "--reward", file)
-	if err != nil || sum.RewardFailed == 0 || sum.Graded != 0 || sum.NowWrong != 0 || len(sum.Examples) == 0 || !strings.Contains(sum.Examples[0], "+Inf") {
+	if err == nil || !strings.Contains(err.Error(), "failed on") || sum.RewardFailed == 0 || sum.Graded != 0 || sum.NowWrong != 0 || len(sum.Examples) == 0 || !strings.Contains(sum.Examples[0], "+Inf") {
 		t.Errorf("a reward without end: %+v, %v", sum, err)
 	}
 }
@@ -137,6 +137,7 @@ func TestReplayFlagsThatCannotWork(t *testing.T) {
 		{"--id a --until soon --archive " + dir + " --to " + t.TempDir(), "soon"},
 		{"--id a --from prompts --archive " + dir + " --to " + t.TempDir(), "prompts"},
 		{"--id a --archive /nowhere", "/nowhere"},
+		{"--id a --since 2026-11-02T00:00:00Z --before 2026-11-01T00:00:00Z", "--before"},
 		{"--id a --reward /nowhere.yaml", "/nowhere.yaml"},
 		{"--id a --reward x --read-invalid-calls", "exclude each other"},
 		{"--id a --token-reduction max", "--token-reduction"},

@@ -38,6 +38,9 @@ func exportCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := cfg.Select.Check(); err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
 		if cfg.Dir == "" {
 			return fmt.Errorf("%w: --to is missing: name the folder to make", errUsage)
 		}

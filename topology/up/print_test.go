@@ -152,7 +152,7 @@ func TestPlainViewSaysEachStepOnce(t *testing.T) {
 	var out strings.Builder
 	s := &system{run: run{RunID: "r", Steps: 2}, screen: newScreen(&out, true)}
 	p := &progress{}
-	v := view{s: s, p: p, began: time.Now(), saidDepth: time.Now()}
+	v := view{s: s, p: p, saidDepth: time.Now()}
 	v.show()
 	p.closed("r", &sluicev1.GroupClosed{Group: &sluicev1.GroupPlace{RunId: "r", Step: 1}, Graded: 8, RewardMean: -0.25})
 	p.update("r", &sluicev1.PolicyUpdate{RunId: "r", Step: 1})

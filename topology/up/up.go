@@ -111,10 +111,7 @@ func (s *system) toTheEnd(ctx context.Context, began time.Time, stdout io.Writer
 	following, stop := context.WithCancel(ctx)
 	followed := make(chan error, 1)
 	go func() { followed <- s.follow(following, &p) }()
-	running, before := time.Now(), s.run.Seconds
 	err = s.watch(ctx, &p, meter)
-	// What was running so long is remembered for a run that goes on.
-	s.run.Seconds = before + time.Since(running).Seconds()
 	err = errors.Join(err, s.dir.save(s.run))
 	if err == nil {
 		err = s.waitDrained(ctx, meter)

@@ -16,6 +16,7 @@ import (
 const (
 	redrawEvery  = 500 * time.Millisecond
 	measureEvery = 2 * time.Second
+	saveEvery    = time.Second
 	// plainEvery is how often depths are said where nothing is redrawn.
 	plainEvery = 15 * time.Second
 )
@@ -31,7 +32,8 @@ func (s *system) watch(ctx context.Context, p *progress, meter *depth.Meter) err
 
 	redraw := time.NewTicker(redrawEvery)
 	defer redraw.Stop()
-	v := view{s: s, p: p, began: time.Now(), saidDepth: time.Now()}
+	v := view{s: s, p: p, saidDepth: time.Now()}
+	began, before, saved := time.Now(), s.run.Seconds, time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -40,6 +42,15 @@ func (s *system) watch(ctx context.Context, p *progress, meter *depth.Meter) err
 			return err
 		case v.depth = <-measured:
 		case <-redraw.C:
+		}
+		// How long it has been running is remembered for a run that goes on, however this
+		// process ends; and a folder that somebody removed is noticed.
+		s.run.Seconds = before + time.Since(began).Seconds()
+		if time.Since(saved) > saveEvery {
+			saved = time.Now()
+			if err := s.dir.save(s.run); err != nil {
+				return err
+			}
 		}
 		v.show()
 		p.mu.Lock()
@@ -73,7 +84,6 @@ func measureOn(ctx context.Context, meter *depth.Meter, to chan<- depth.Snapshot
 type view struct {
 	s         *system
 	p         *progress
-	began     time.Time
 	depth     depth.Snapshot
 	saidStep  uint64
 	saidDepth time.Time
@@ -103,7 +113,7 @@ func (v *view) show() {
 
 func (v *view) lines() []string {
 	p := v.p
-	elapsed := time.Duration(v.s.run.Seconds*float64(time.Second)) + time.Since(v.began)
+	elapsed := time.Duration(v.s.run.Seconds * float64(time.Second))
 	out := []string{
 		fmt.Sprintf("run %s   %s   policy version %d", v.s.run.RunID, elapsed.Round(time.Second), p.version),
 	}

@@ -34,6 +34,10 @@ func (r *run) batch(ctx context.Context) error {
 	if err := r.spool.sync(); err != nil {
 		return err
 	}
+	phase := phaseBatching
+	if r.Until == Groups {
+		phase = phaseGrouping
+	}
 	err := pipeline[replay.Step, closedStep]{
 		workers: r.Workers, produce: produce, work: r.closeStep, idle: r.idle, every: r.Every,
 		commit: func(ctx context.Context, c closedStep) error {
@@ -42,11 +46,11 @@ func (r *run) batch(ctx context.Context) error {
 			}
 			r.cp.Summary.addStep(c.summary)
 			r.cp.Step++
-			return r.committed(ctx, Progress{Phase: phaseBatching, Done: int64(r.cp.Step), Share: float64(r.cp.Step) / float64(len(steps))})
+			return r.committed(ctx, Progress{Phase: phase, Done: int64(r.cp.Step), Share: float64(r.cp.Step) / float64(len(steps))})
 		},
 	}.run(ctx)
 	if err == nil {
-		r.Progress(Progress{Phase: phaseBatching, Done: int64(r.cp.Step), Share: 1, Ended: true})
+		r.Progress(Progress{Phase: phase, Done: int64(r.cp.Step), Share: 1, Ended: true})
 	}
 	return err
 }

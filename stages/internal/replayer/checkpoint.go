@@ -1,21 +1,25 @@
 package replayer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // The phases of a replay.
 const (
 	phaseScoring  = "scoring"
 	phaseBatching = "batching"
-	// phaseWriting is only told, not kept: it is begun anew.
-	phaseWriting = "writing"
-	phaseDone    = "done"
+	// phaseGrouping is told of phaseBatching where it stops at groups; phaseWriting is
+	// only told, too: it is begun anew.
+	phaseGrouping = "grouping"
+	phaseWriting  = "writing"
+	phaseDone     = "done"
 )
 
 // checkpoint is how far a replay is.
@@ -80,15 +84,29 @@ func (c *checkpoint) save(dir string) error {
 	return os.Rename(f.Name(), path)
 }
 
+// patience is how long a replay waits for the one before it: killed together with what
+// started it, that one may still be keeping its last checkpoint.
+const patience = 3 * time.Second
+
 // lock keeps a second process away from a state folder. The lock goes with the process.
-func lock(dir string) (release func(), err error) {
+func lock(ctx context.Context, dir string) (release func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%w: %s", ErrBusy, dir)
+	for until := time.Now().Add(patience); ; {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if time.Now().After(until) || ctx.Err() != nil {
+			f.Close()
+			return nil, fmt.Errorf("%w: %s: %w", ErrBusy, dir, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 	return func() { f.Close() }, nil
 }

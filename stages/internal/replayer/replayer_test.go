@@ -339,6 +339,21 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
+// A replay that is started again at once waits for the one that is still ending.
+func TestALockThatIsGivenUpSoonIsTaken(t *testing.T) {
+	dir := t.TempDir()
+	release, err := lock(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(200*time.Millisecond, release)
+	again, err := lock(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}
+
 func TestWhatIsRefused(t *testing.T) {
 	run := replaytest.Record(replaytest.Shape{Seed: 5, Steps: 2, Groups: 2, Size: 2})
 	dir := export(t, run, archive.JSONL)
@@ -354,7 +369,7 @@ func TestWhatIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	busy := t.TempDir()
-	release, err := lock(busy)
+	release, err := lock(t.Context(), busy)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 	if err := os.MkdirAll(cfg.State, 0o755); err != nil {
 		return Summary{}, err
 	}
-	release, err := lock(cfg.State)
+	release, err := lock(ctx, cfg.State)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -126,7 +126,7 @@ func (r *run) bound(ctx context.Context) error {
 		return err
 	}
 	if b.Absent {
-		return fmt.Errorf("%w: there is no topic %s to replay", archive.ErrNotFound, r.Trajectories)
+		return fmt.Errorf("%w: there is no topic %s to replay", ErrNothing, r.Trajectories)
 	}
 	r.cp.Bounds[r.Trajectories] = b
 	for _, topic := range r.planTopics() {
@@ -134,7 +134,7 @@ func (r *run) bound(ctx context.Context) error {
 			return err
 		}
 		if b.Absent && topic == topicGrouped {
-			return fmt.Errorf("%w: there is no topic %s, which says what became of the groups: stop at scores", archive.ErrNotFound, topic)
+			return fmt.Errorf("%w: there is no topic %s, which says what became of the groups: stop at scores", ErrNothing, topic)
 		}
 		r.cp.Bounds[topic] = b
 	}
@@ -176,7 +176,7 @@ func (r *run) readPlan(ctx context.Context) error {
 		}
 	}
 	if r.Until != Scores && r.plan.Groups() == 0 {
-		return fmt.Errorf("%w: %s says of no group that is meant what became of it: stop at scores, or select others", archive.ErrNotFound, topicGrouped)
+		return fmt.Errorf("%w: %s says of no group that is meant what became of it: stop at scores, or select others", ErrNothing, topicGrouped)
 	}
 	return nil
 }
