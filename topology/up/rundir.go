@@ -95,8 +95,10 @@ func (d *directory) open(o Options) (r run, resumed bool, err error) {
 	if err != nil {
 		return run{}, false, err
 	}
-	if ok && !old.Finished && !o.New {
-		if old.Options != o.identity() {
+	// One that never got to run, such as for a wrong path, ties nobody to its options.
+	same := old.Options == o.identity()
+	if ok && !old.Finished && !o.New && (same || old.Seconds > 0) {
+		if !same {
 			return run{}, false, fmt.Errorf("%w: %s holds an interrupted run that was started with\n    %s\nand this one says\n    %s\nGive the same options to go on with it, or --new to drop it", ErrUsage, d.path, old.Options, o.identity())
 		}
 		old.Steps = o.Steps

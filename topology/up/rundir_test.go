@@ -34,12 +34,24 @@ func openRun(t *testing.T, path string, o Options) (run, bool, error) {
 
 func finish(t *testing.T, path string, r run) {
 	t.Helper()
+	r.Finished = true
+	save(t, path, r)
+}
+
+// ran has a run be at work for a while.
+func ran(t *testing.T, path string, r run) {
+	t.Helper()
+	r.Seconds = 3
+	save(t, path, r)
+}
+
+func save(t *testing.T, path string, r run) {
+	t.Helper()
 	d, err := openDirectory(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	r.Finished = true
 	if err := d.save(r); err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +109,12 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 
 func TestAnInterruptedRunIsNotMixedWithOtherOptions(t *testing.T) {
 	path := t.TempDir()
-	if _, _, err := openRun(t, path, defaults(t)); err != nil {
+	r, _, err := openRun(t, path, defaults(t))
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := openRun(t, path, defaults(t, "--seed", "7", "--freeze"))
+	ran(t, path, r)
+	_, _, err = openRun(t, path, defaults(t, "--seed", "7", "--freeze"))
 	if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "--seed 7 --freeze") || !strings.Contains(err.Error(), "--new") {
 		t.Errorf("got %v, want ErrUsage that names both runs' options and --new", err)
 	}
@@ -109,6 +123,18 @@ func TestAnInterruptedRunIsNotMixedWithOtherOptions(t *testing.T) {
 	emptied(t, path)
 	if err != nil || resumed || exists(data) {
 		t.Errorf("with --new: resumed %v, %v, data left %v; want a new run without the old data", resumed, err, exists(data))
+	}
+}
+
+func TestARunThatNeverRanTiesNobodyToItsOptions(t *testing.T) {
+	path := t.TempDir()
+	first, _, err := openRun(t, path, defaults(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, resumed, err := openRun(t, path, defaults(t, "--seed", "7"))
+	if err != nil || resumed || second.RunID == first.RunID {
+		t.Errorf("run %s, resumed %v, %v; want another run than %s", second.RunID, resumed, err, first.RunID)
 	}
 }
 
