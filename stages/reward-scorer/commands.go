@@ -20,7 +20,7 @@ import (
 const rewardUsage = "YAML file that names the rewards and which of them decides; without it the reward is 'outcome', +1 or -1"
 
 func loadRewards(path string) (*reward.Set, error) {
-	return rewardfile.Load(path, rewardfile.Deps{Client: &http.Client{}, ReadFile: os.ReadFile})
+	return rewardfile.Load(path, rewardfile.Deps{Transport: http.DefaultTransport, ReadFile: os.ReadFile})
 }
 
 // errLines: some lines were answered with an error in their place.

@@ -14,5 +14,8 @@
 // with one entry per trajectory in the same order; null is "no reward". It
 // promises that a trajectory without a reward in the answer, or whose request
 // failed after all attempts, is ungraded and never paid 0. Time-outs, 429 and
-// 5xx are tried again; any other status is not.
+// 5xx are tried again; any other status is not. A redirect is not followed: trajectories,
+// token and rewards are between this pipeline and the URL that was configured. Errors name
+// the verifier without user, query and fragment, which may be secrets; of an answer that is
+// refused for its status they quote the beginning.
 package remote

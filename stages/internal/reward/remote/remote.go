@@ -56,10 +56,10 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	u, err := url.Parse(c.URL)
 	switch {
-	case err != nil:
-		return fmt.Errorf("%w: url: %w", ErrConfig, err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("%w: url is %q; want http://HOST/… or https://HOST/…", ErrConfig, c.URL)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		// Neither the URL nor what is wrong with it is told: in one that cannot be read, a
+		// password may stand anywhere.
+		return fmt.Errorf("%w: url cannot be used; want http://HOST/… or https://HOST/…", ErrConfig)
 	case u.User != nil:
 		return fmt.Errorf("%w: url holds a password; use a token file", ErrConfig)
 	case c.Timeout < 0 || c.Timeout > 10*time.Minute:
@@ -77,20 +77,30 @@ const maxAnswer = 1 << 20
 
 // Logic implements reward.Logic.
 type Logic struct {
-	config Config
-	client *http.Client
+	config    Config
+	name      string // of the verifier, in errors
+	transport http.RoundTripper
 }
 
-// New makes a Logic. The client is used as it is; its redirects, proxies and
-// TLS are the caller's affair.
-func New(c Config, client *http.Client) (*Logic, error) {
+// New makes a Logic. Proxies and TLS are the transport's affair.
+func New(c Config, transport http.RoundTripper) (*Logic, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if client == nil {
-		return nil, fmt.Errorf("%w: no HTTP client", ErrConfig)
+	if transport == nil {
+		return nil, fmt.Errorf("%w: no HTTP transport", ErrConfig)
 	}
-	return &Logic{config: c.withDefaults(), client: client}, nil
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("%w: url cannot be used", ErrConfig) // Validate has read it
+	}
+	return &Logic{config: c.withDefaults(), name: nameOf(u), transport: transport}, nil
+}
+
+// nameOf is what errors, which get into logs and tables, may say of a URL: query, fragment
+// and user may be secrets.
+func nameOf(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
 type trajectory struct {
@@ -156,7 +166,7 @@ func (l *Logic) batch(ctx context.Context, judged []reward.Judged) []reward.Paym
 	rewards, err := backoff.Retry(ctx, func() ([]*float64, error) { return l.attempt(ctx, body, len(judged)) },
 		backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxTries(uint(l.config.Attempts)))
 	if err != nil {
-		return fail(fmt.Errorf("%w: %w", ErrRequest, err))
+		return fail(fmt.Errorf("%w: %s: %w", ErrRequest, l.name, err))
 	}
 	for i, r := range rewards {
 		if r == nil {
@@ -175,13 +185,15 @@ func (l *Logic) attempt(ctx context.Context, body []byte, want int) ([]*float64,
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.config.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, backoff.Permanent(err)
+		return nil, backoff.Permanent(errors.New("no request can be made of it")) // err has all of the URL
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if l.config.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+l.config.Token)
 	}
-	res, err := l.client.Do(req)
+	// Not by an http.Client, which would follow a redirect (a POST as a GET, too), and whose
+	// errors repeat the whole URL.
+	res, err := l.transport.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -190,6 +202,8 @@ func (l *Logic) attempt(ctx context.Context, body []byte, want int) ([]*float64,
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the answer: %w", err)
+	case res.StatusCode >= 300 && res.StatusCode < 400:
+		return nil, backoff.Permanent(fmt.Errorf("status %d, a redirect%s, which is not followed", res.StatusCode, target(res)))
 	case res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500:
 		return nil, fmt.Errorf("status %d: %q", res.StatusCode, clip(text))
 	case res.StatusCode != http.StatusOK:
@@ -205,6 +219,15 @@ func (l *Logic) attempt(ctx context.Context, body []byte, want int) ([]*float64,
 		return nil, backoff.Permanent(fmt.Errorf("the answer has %d rewards for %d trajectories", len(a.Rewards), want))
 	}
 	return a.Rewards, nil
+}
+
+// target is where a redirect goes to, if it says so.
+func target(res *http.Response) string {
+	to, err := res.Location()
+	if err != nil {
+		return ""
+	}
+	return " to " + nameOf(to)
 }
 
 func clip(text []byte) []byte { return text[:min(len(text), 200)] }

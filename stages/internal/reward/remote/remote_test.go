@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ func reply(status int, body string) *http.Response {
 func logic(t *testing.T, c Config, v verifier) *Logic {
 	t.Helper()
 	c.URL = "http://verifier.test/score"
-	l, err := New(c, &http.Client{Transport: v})
+	l, err := New(c, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +122,79 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
+// Errors get into logs, metrics and tables.
+func TestErrorsTellNoSecrets(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer func(*http.Request) (*http.Response, error)
+		says   string
+	}{
+		"no connection": {func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }, "connection refused"},
+		"status 404":    {func(*http.Request) (*http.Response, error) { return reply(404, "where"), nil }, `status 404: "where"`},
+		"another host": {func(r *http.Request) (*http.Response, error) {
+			return redirect(r, 302, "https://u:s3cret@other.test/login?key=s3cret#s3cret"), nil
+		}, "status 302, a redirect to https://other.test/login, which is not followed"},
+		"the same host":    {func(r *http.Request) (*http.Response, error) { return redirect(r, 307, "/v2?key=s3cret"), nil }, "status 307, a redirect to http://verifier.test/v2, which"},
+		"no Location":      {func(r *http.Request) (*http.Response, error) { return redirect(r, 301, ""), nil }, "status 301, a redirect, which"},
+		"unreadable place": {func(r *http.Request) (*http.Response, error) { return redirect(r, 308, "http://x:s3cret/%zz"), nil }, "status 308, a redirect, which"},
+	} {
+		requests := 0
+		l, err := New(Config{URL: "http://verifier.test/score?key=s3cret#s3cret", Attempts: 1, Token: "s3cret"}, verifier(func(r *http.Request) (*http.Response, error) {
+			if requests++; r.URL.RawQuery != "key=s3cret" {
+				t.Errorf("%s: asked with the query %q", name, r.URL.RawQuery)
+			}
+			return tc.answer(r)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		paid := l.Pay(t.Context(), judged("a"))[0]
+		if !errors.Is(paid.Err, ErrRequest) || !strings.Contains(paid.Err.Error(), "http://verifier.test/score: "+tc.says) || strings.Contains(paid.Err.Error(), "s3cret") {
+			t.Errorf("%s: got %v, want the verifier without its query, and %q", name, paid.Err, tc.says)
+		}
+		if requests != 1 {
+			t.Errorf("%s: %d requests, want 1", name, requests)
+		}
+	}
+}
+
+func redirect(r *http.Request, status int, to string) *http.Response {
+	res := reply(status, "")
+	res.Request = r
+	if to != "" {
+		res.Header.Set("Location", to)
+	}
+	return res
+}
+
+// Over a real connection, where an http.Client would follow.
+func TestARedirectIsNotFollowed(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var asked []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.Method+" "+r.URL.Path)
+			if r.URL.Path == "/score" {
+				http.Redirect(w, r, "/elsewhere", status)
+				return
+			}
+			fmt.Fprint(w, `{"rewards":[1]}`)
+		}))
+		transport := &http.Transport{}
+		l, err := New(Config{URL: server.URL + "/score"}, transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paid := l.Pay(t.Context(), judged("a"))[0]
+		transport.CloseIdleConnections()
+		server.Close() // waits for the handler
+		if says := fmt.Sprintf("status %d, a redirect to %s/elsewhere", status, server.URL); paid.Err == nil || !strings.Contains(paid.Err.Error(), says) {
+			t.Errorf("got %+v, want %q", paid, says)
+		}
+		if len(asked) != 1 || asked[0] != "POST /score" {
+			t.Errorf("status %d: asked %v, want one POST", status, asked)
+		}
+	}
+}
+
 func TestAttemptsAndTimeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0
@@ -145,11 +219,11 @@ func TestConfigNamesTheField(t *testing.T) {
 		"url": {URL: "ftp://x"}, "password": {URL: "http://a:b@host/"}, "timeout": {URL: "http://x", Timeout: time.Hour},
 		"attempts": {URL: "http://x", Attempts: 99}, "batch": {URL: "http://x", Batch: -1},
 	} {
-		if _, err := New(c, http.DefaultClient); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
+		if _, err := New(c, http.DefaultTransport); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: got %v", field, err)
 		}
 	}
 	if _, err := New(Config{URL: "http://x"}, nil); !errors.Is(err, ErrConfig) {
-		t.Errorf("no client: got %v", err)
+		t.Errorf("no transport: got %v", err)
 	}
 }

@@ -30,9 +30,13 @@
 //	    batch: 64
 //	    token_file: /run/secrets/judge
 //
+// A verifier of kind http is asked as package remote says; a redirect is not followed.
+//
 // Every field but name and kind may be left out. The version that travels with
 // a score is the label (default "1"), and behind it a hash of the entry unless
 // the entry is a kind alone, so that two configurations never share a version.
 //
-// It promises that a file that is wrong in any way is refused, with the line.
+// It promises that a file that is wrong in any way is refused, with the line: a
+// key that is unknown, of another kind of reward, given twice or without a value, a value
+// of the wrong kind or out of range, a second document.
 package rewardfile

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -29,45 +28,51 @@ const maxEntries = 32
 
 // Deps are what rewards need from outside.
 type Deps struct {
-	// Client is used by rewards of kind http.
-	Client *http.Client
+	// Transport carries the requests of rewards of kind http.
+	Transport http.RoundTripper
 	// ReadFile reads token files; os.ReadFile in production.
 	ReadFile func(string) ([]byte, error)
 }
 
-type file struct {
-	Decides string      `yaml:"decides"`
-	Rewards []yaml.Node `yaml:"rewards"`
-}
-
 type box struct {
-	Window     int    `yaml:"window" json:",omitempty"`
-	Strictness string `yaml:"strictness" json:",omitempty"`
-	Choice     string `yaml:"choice" json:",omitempty"`
+	Window     int    `json:",omitempty"`
+	Strictness string `json:",omitempty"`
+	Choice     string `json:",omitempty"`
 }
 
 type equivalence struct {
-	Profile  string `yaml:"profile" json:",omitempty"`
-	Decimals int    `yaml:"decimals" json:",omitempty"`
+	Profile  string `json:",omitempty"`
+	Decimals int    `json:",omitempty"`
 }
 
+// entry is one reward. Its JSON is what its version is a hash of.
 type entry struct {
-	Name             string      `yaml:"name" json:"-"`
-	Kind             string      `yaml:"kind"`
-	Version          string      `yaml:"version" json:"-"`
-	Box              box         `yaml:"box"`
-	Equivalence      equivalence `yaml:"equivalence"`
-	ReadInvalidCalls bool        `yaml:"read_invalid_calls" json:",omitempty"`
-	Bonus            *float64    `yaml:"bonus" json:",omitempty"`
-	PerTurn          *float64    `yaml:"per_turn" json:",omitempty"`
-	Limit            *float64    `yaml:"limit" json:",omitempty"`
-	Expression       string      `yaml:"expression" json:",omitempty"`
-	CostLimit        uint64      `yaml:"cost_limit" json:",omitempty"`
-	URL              string      `yaml:"url" json:",omitempty"`
-	Timeout          string      `yaml:"timeout" json:",omitempty"`
-	Attempts         int         `yaml:"attempts" json:",omitempty"`
-	Batch            int         `yaml:"batch" json:",omitempty"`
-	TokenFile        string      `yaml:"token_file" json:"-"`
+	Name             string `json:"-"`
+	Kind             string
+	Version          string `json:"-"`
+	Box              box
+	Equivalence      equivalence
+	ReadInvalidCalls bool     `json:",omitempty"`
+	Bonus            *float64 `json:",omitempty"`
+	PerTurn          *float64 `json:",omitempty"`
+	Limit            *float64 `json:",omitempty"`
+	Expression       string   `json:",omitempty"`
+	CostLimit        uint64   `json:",omitempty"`
+	URL              string   `json:",omitempty"`
+	Timeout          string   `json:",omitempty"`
+	Attempts         int      `json:",omitempty"`
+	Batch            int      `json:",omitempty"`
+	TokenFile        string   `json:"-"`
+}
+
+func (e *entry) fields() map[string]any {
+	return map[string]any{
+		"name": &e.Name, "kind": &e.Kind, "version": &e.Version, "read_invalid_calls": &e.ReadInvalidCalls,
+		"box":         map[string]any{"window": &e.Box.Window, "strictness": &e.Box.Strictness, "choice": &e.Box.Choice},
+		"equivalence": map[string]any{"profile": &e.Equivalence.Profile, "decimals": &e.Equivalence.Decimals},
+		"bonus":       &e.Bonus, "per_turn": &e.PerTurn, "limit": &e.Limit, "expression": &e.Expression, "cost_limit": &e.CostLimit,
+		"url": &e.URL, "timeout": &e.Timeout, "attempts": &e.Attempts, "batch": &e.Batch, "token_file": &e.TokenFile,
+	}
 }
 
 // Load reads the file at path.
@@ -85,84 +90,85 @@ func Load(path string, deps Deps) (*reward.Set, error) {
 
 // Parse reads a file's content.
 func Parse(content []byte, deps Deps) (*reward.Set, error) {
-	var f file
-	// An empty document is a file without rewards.
-	if err := strict(content, &f); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	root, err := document(content)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil || root.ShortTag() == "!!null" {
+		return nil, at(1, errNone)
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, at(root.Line, fmt.Errorf("the file %s, want the keys decides and rewards", describe(root)))
+	}
+	var decides string
+	var rewards []yaml.Node
+	if err := read(root, "", map[string]any{"decides": &decides, "rewards": &rewards}); err != nil {
+		return nil, err
 	}
 	switch {
-	case len(f.Rewards) == 0:
-		return nil, fmt.Errorf("%w: no rewards: want a list under the key rewards", ErrFile)
-	case len(f.Rewards) > maxEntries:
-		return nil, fmt.Errorf("%w: %d rewards; want at most %d", ErrFile, len(f.Rewards), maxEntries)
+	case len(rewards) == 0:
+		return nil, at(lineOf(root, "rewards"), errNone)
+	case len(rewards) > maxEntries:
+		return nil, at(rewards[maxEntries].Line, fmt.Errorf("%d rewards; want at most %d", len(rewards), maxEntries))
 	}
 	var scorers []reward.Scorer
-	for i := range f.Rewards {
-		s, err := scorer(&f.Rewards[i], deps)
+	lines := map[string]int{}
+	for i := range rewards {
+		s, err := scorer(&rewards[i], deps)
 		if err != nil {
 			return nil, err
 		}
+		line := lineOf(&rewards[i], "name")
+		if first, taken := lines[s.Name]; taken {
+			return nil, at(line, fmt.Errorf("the reward on line %d is named %q too", first, s.Name))
+		}
+		lines[s.Name] = line
 		scorers = append(scorers, s)
 	}
-	if f.Decides == "" {
+	if valueOf(root, "decides") == nil {
 		if len(scorers) > 1 {
-			return nil, fmt.Errorf("%w: several rewards; decides: must name the one that becomes the advantage", ErrFile)
+			return nil, at(root.Line, errors.New("several rewards; decides: must name the one that becomes the advantage"))
 		}
-		f.Decides = scorers[0].Name
+		decides = scorers[0].Name
 	}
-	set, err := reward.NewSet(f.Decides, scorers...)
+	set, err := reward.NewSet(decides, scorers...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+		return nil, at(lineOf(root, "decides"), err) // all else has been looked at
 	}
 	return set, nil
 }
 
-func strict(content []byte, into any) error {
-	d := yaml.NewDecoder(bytes.NewReader(content))
-	d.KnownFields(true)
-	return d.Decode(into)
-}
+var errNone = errors.New("no rewards: want a list under the key rewards")
 
-// fields that belong to some kinds only.
-var fieldsOf = map[string]string{
+const kinds = "outcome, zero_one, format_bonus, retool_shaped, expression or http"
+
+// kindsOf are the fields that belong to one kind only.
+var kindsOf = map[string]string{
 	"bonus": "format_bonus", "per_turn": "retool_shaped", "limit": "retool_shaped", "expression": "expression", "cost_limit": "expression",
 	"url": "http", "timeout": "http", "attempts": "http", "batch": "http", "token_file": "http",
 }
 
-var known = map[string]bool{
-	"name": true, "kind": true, "version": true, "box": true, "equivalence": true, "read_invalid_calls": true,
-}
-
 func scorer(n *yaml.Node, deps Deps) (reward.Scorer, error) {
-	fail := func(line int, err error) (reward.Scorer, error) {
-		return reward.Scorer{}, fmt.Errorf("%w: line %d: %w", ErrFile, line, err)
-	}
+	fail := func(line int, err error) (reward.Scorer, error) { return reward.Scorer{}, at(line, err) }
 	if n.Kind != yaml.MappingNode {
 		return fail(n.Line, errors.New("want an entry with name and kind"))
 	}
 	var e entry
-	if err := n.Decode(&e); err != nil {
-		return fail(n.Line, err)
+	if err := read(n, "", e.fields()); err != nil {
+		return reward.Scorer{}, err
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		kind, special := fieldsOf[key.Value]
-		switch {
-		case !special && !known[key.Value]:
-			return fail(key.Line, fmt.Errorf("unknown field %q", key.Value))
-		case special && kind != e.Kind:
-			return fail(key.Line, fmt.Errorf("%q belongs to kind %s, not to %q", key.Value, kind, e.Kind))
-		}
-		if err := checkInner(n.Content[i+1], key.Value); err != nil {
-			return fail(key.Line, err)
-		}
-	}
-	if e.Name == "" {
-		return fail(n.Line, errors.New("name is missing"))
+	switch {
+	case e.Name == "":
+		return fail(lineOf(n, "name"), errors.New("name is missing"))
+	case e.Kind == "":
+		return fail(lineOf(n, "kind"), errors.New("kind is missing; want "+kinds))
 	}
 	s := reward.Scorer{Name: e.Name, Version: e.version(), Rules: e.rules()}
-	if err := s.Rules.Validate(); err != nil {
-		return fail(n.Line, err)
+	if err := s.Rules.Box.Validate(); err != nil {
+		return fail(lineOf(n, "box"), err)
+	}
+	if err := s.Rules.Equivalence.Validate(); err != nil {
+		return fail(lineOf(n, "equivalence"), err)
 	}
 	logic, line, err := e.logic(n, deps)
 	if err != nil {
@@ -170,20 +176,6 @@ func scorer(n *yaml.Node, deps Deps) (reward.Scorer, error) {
 	}
 	s.Logic = logic
 	return s, nil
-}
-
-// checkInner refuses unknown fields of box and equivalence.
-func checkInner(n *yaml.Node, key string) error {
-	allowed := map[string]string{"box": "window strictness choice", "equivalence": "profile decimals"}[key]
-	if allowed == "" || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i < len(n.Content); i += 2 {
-		if name := n.Content[i].Value; !strings.Contains(" "+allowed+" ", " "+name+" ") {
-			return fmt.Errorf("unknown field %q of %s; want %s", name, key, strings.Join(strings.Fields(allowed), ", "))
-		}
-	}
-	return nil
 }
 
 func (e *entry) rules() reward.Rules {
@@ -214,6 +206,12 @@ func (e *entry) version() string {
 
 // logic makes the kind's logic; on failure it returns the line at fault.
 func (e *entry) logic(n *yaml.Node, deps Deps) (reward.Logic, int, error) {
+	for i := 0; i < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if kind, special := kindsOf[key.Value]; special && kind != e.Kind {
+			return nil, key.Line, fmt.Errorf("%q belongs to kind %s, not to %q", key.Value, kind, e.Kind)
+		}
+	}
 	or := func(p *float64, def float64) float64 {
 		if p == nil {
 			return def
@@ -229,59 +227,61 @@ func (e *entry) logic(n *yaml.Node, deps Deps) (reward.Logic, int, error) {
 		l, err := reward.FormatBonus(or(e.Bonus, 0.1))
 		return l, lineOf(n, "bonus"), err
 	case "retool_shaped":
-		l, err := reward.RetoolShaped(or(e.PerTurn, 0.1), or(e.Limit, -0.6))
+		perTurn := or(e.PerTurn, 0.1)
+		if _, err := reward.RetoolShaped(perTurn, -1); err != nil {
+			return nil, lineOf(n, "per_turn"), err
+		}
+		l, err := reward.RetoolShaped(perTurn, or(e.Limit, -0.6))
 		return l, lineOf(n, "limit"), err
 	case "expression":
 		l, err := expression.New(e.Expression, e.CostLimit)
 		return l, lineOf(n, "expression"), placed(n, err)
 	case "http":
-		return e.remote(n, deps)
-	case "":
-		return nil, n.Line, errors.New("kind is missing; want outcome, zero_one, format_bonus, retool_shaped, expression or http")
+		key, l, err := e.remote(deps)
+		return l, lineOf(n, key), err
 	}
-	return nil, lineOf(n, "kind"), fmt.Errorf("unknown kind %q; want outcome, zero_one, format_bonus, retool_shaped, expression or http", e.Kind)
+	return nil, lineOf(n, "kind"), fmt.Errorf("unknown kind %q; want %s", e.Kind, kinds)
 }
 
-func (e *entry) remote(n *yaml.Node, deps Deps) (reward.Logic, int, error) {
-	c := remote.Config{URL: e.URL, Attempts: e.Attempts, Batch: e.Batch}
+// remote makes the logic of kind http; on failure it returns the key at fault.
+func (e *entry) remote(deps Deps) (string, reward.Logic, error) {
+	c := remote.Config{URL: e.URL}
+	if err := c.Validate(); err != nil {
+		return "url", nil, err
+	}
 	if e.Timeout != "" {
 		d, err := time.ParseDuration(e.Timeout)
 		if err != nil {
-			return nil, lineOf(n, "timeout"), fmt.Errorf("timeout: %w", err)
+			return "timeout", nil, fmt.Errorf("timeout is %q; want a duration such as 10s", e.Timeout)
 		}
 		c.Timeout = d
 	}
+	if err := c.Validate(); err != nil {
+		return "timeout", nil, err
+	}
+	c.Attempts = e.Attempts
+	if err := c.Validate(); err != nil {
+		return "attempts", nil, err
+	}
+	c.Batch = e.Batch
+	if err := c.Validate(); err != nil {
+		return "batch", nil, err
+	}
 	if e.TokenFile != "" {
 		if deps.ReadFile == nil {
-			return nil, lineOf(n, "token_file"), errors.New("token files cannot be read here")
+			return "token_file", nil, errors.New("token files cannot be read here")
 		}
 		token, err := deps.ReadFile(e.TokenFile)
 		if err != nil {
-			return nil, lineOf(n, "token_file"), fmt.Errorf("token_file: %w", err)
+			return "token_file", nil, fmt.Errorf("token_file: %w", err)
 		}
 		c.Token = strings.TrimSpace(string(token))
 	}
-	l, err := remote.New(c, deps.Client)
+	l, err := remote.New(c, deps.Transport)
 	if err != nil {
-		return nil, lineOf(n, "url"), err
+		return "url", nil, err
 	}
-	return l, 0, nil
-}
-
-func valueOf(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-func lineOf(n *yaml.Node, key string) int {
-	if v := valueOf(n, key); v != nil {
-		return v.Line
-	}
-	return n.Line
+	return "", l, nil
 }
 
 // placed turns positions inside an expression into positions in the file.
