@@ -2,7 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +18,10 @@ import (
 func TestCommands(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "reward.yaml")
 	if err := os.WriteFile(file, []byte("decides: plain\nrewards:\n  - name: plain\n    kind: zero_one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failing := filepath.Join(t.TempDir(), "failing.yaml")
+	if err := os.WriteFile(failing, []byte("rewards:\n  - name: failing\n    kind: expression\n    expression: 6 / code_calls\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	pairs := `{"id":"a","gold":"1/2","pred":"0.5"}` + "\n" + `{"id":"b","gold":"1","pred":"2"}` + "\n"
@@ -35,6 +43,10 @@ func TestCommands(t *testing.T) {
 		{"score", score, nil, texts, []string{`"id":"a"`, `"reward":-1`}, nil},
 		{"score by a file", score, []string{"--reward", file}, texts, []string{`"reward":0`, `"scorer":"plain"`}, nil},
 		{"score by a file that is not there", score, []string{"--reward", "no.yaml"}, texts, nil, stage.ErrUsage},
+		{"score by a reward that fails on all", score, []string{"--reward", failing}, texts + texts, []string{`"reward":null,"error":`}, errReward},
+		{"score by a reward that fails on some", score, []string{"--reward", failing}, texts + `{"id":"b","text":"","reference":"7","code_calls":2}`, []string{`"reward":null,"error":`, `"reward":3`}, nil},
+		{"score by a reward that fails, and a broken line", score, []string{"--reward", failing}, "{\n" + texts, []string{`"reward":null`}, errLines},
+		{"score --help", score, []string{"--help"}, "", []string{"Exit status", "--reward"}, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -49,6 +61,67 @@ func TestCommands(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A script learns of a reward that failed on everything by the exit status, a person by how
+// often and why.
+func TestScoreByAVerifier(t *testing.T) {
+	var requests [][]map[string]any
+	broken := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var sent struct{ Trajectories []map[string]any }
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		requests = append(requests, sent.Trajectories)
+		if broken {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		rewards := []float64{}
+		for _, tr := range sent.Trajectories {
+			rewards = append(rewards, tr["tokens"].(float64))
+		}
+		if err := json.NewEncoder(w).Encode(map[string]any{"rewards": rewards}); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "reward.yaml")
+	if err := os.WriteFile(file, []byte("rewards:\n  - {name: judge, kind: http, url: '"+server.URL+"/s?key=s3cret', batch: 4}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdin strings.Builder
+	for i := range 6 {
+		fmt.Fprintf(&stdin, `{"id":%d,"text":"","reference":"7","tokens":%d}`+"\n", i, i)
+	}
+	run := func() (string, error) {
+		var stdout, stderr bytes.Buffer
+		err := score(t.Context(), []string{"--reward", file}, strings.NewReader(stdin.String()), &stdout, &stderr)
+		return stdout.String(), err
+	}
+
+	out, err := run()
+	if !errors.Is(err, errReward) || stage.ExitCode(err) != stage.ExitFailed || !strings.Contains(err.Error(), "6 of 6") || !strings.Contains(err.Error(), server.URL+"/s: status 404") {
+		t.Errorf("got %v, want how many failed and the last error", err)
+	}
+	if strings.Count(out, `"reward":null`) != 6 || strings.Contains(out, "s3cret") {
+		t.Errorf("written %s", out)
+	}
+
+	broken, requests = false, nil
+	if out, err = run(); err != nil {
+		t.Error(err)
+	}
+	if len(requests) != 2 || len(requests[0]) != 4 || len(requests[1]) != 2 {
+		t.Errorf("requests %v, want one of 4 and one of 2", requests)
+	}
+	lines := strings.Split(out, "\n")
+	for i := range 6 {
+		if want := fmt.Sprintf(`{"id":%d,"scorer":"judge",`, i); !strings.HasPrefix(lines[i], want) || !strings.Contains(lines[i], fmt.Sprintf(`"reward":%d,`, i)) {
+			t.Errorf("line %d: %s", i, lines[i])
+		}
 	}
 }
 

@@ -16,6 +16,13 @@ type Logic interface {
 	Pay(ctx context.Context, judged []Judged) []Payment
 }
 
+// Batcher is a Logic that is better asked for many trajectories at once.
+type Batcher interface {
+	Logic
+	// Batch is how many it takes at once.
+	Batch() int
+}
+
 // Payment is one reward, or the reason that there is none.
 type Payment struct {
 	Reward float64

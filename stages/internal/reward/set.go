@@ -54,6 +54,18 @@ func Default() *Set {
 // Scorers returns the scorers, the deciding one first.
 func (s *Set) Scorers() []Scorer { return append([]Scorer(nil), s.scorers...) }
 
+// Batch is how many trajectories to score at once so that every Batcher gets as many as it
+// takes; 0 if there is none.
+func (s *Set) Batch() int {
+	most := 0
+	for _, sc := range s.scorers {
+		if b, ok := sc.Logic.(Batcher); ok {
+			most = max(most, b.Batch())
+		}
+	}
+	return most
+}
+
 // Score returns one Result per scorer, the deciding one first. If the first
 // has an error the trajectory is ungraded.
 func (s *Set) Score(ctx context.Context, in Input) []Result {

@@ -11,8 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine bounds one line in bytes.
-const maxLine = 64 << 20
+const (
+	// maxLine bounds one line in bytes.
+	maxLine = 64 << 20
+	// maxBatch bounds the lines that are answered together: no line is added to so many bytes.
+	maxBatch = 8 << 20
+	// usualBatch is how many lines are answered together where nothing asks for another number.
+	usualBatch = 64
+)
 
 var (
 	errLong      = fmt.Errorf("longer than %d bytes", maxLine)
@@ -20,57 +26,73 @@ var (
 	errSurrogate = errors.New("a \\u escape that is half a pair: not a character")
 )
 
-// lines answers every line that is not blank, also one that cannot be read, of which
-// answer is given the error, and its number. Whoever writes line by line and waits gets each answer at
-// once. The output is JSON, in which encoding/json escapes control characters, so a
-// terminal is safe.
-func lines(r io.Reader, w io.Writer, answer func(n int, line []byte, err error) any) error {
+// line is one line that is not blank.
+type line struct {
+	n    int // its number
+	text []byte
+	err  error // why it cannot be read
+}
+
+// lines answers every line that is not blank, also one that cannot be read. What is there
+// to read is answered together, up to most lines, and whatever was read is answered before
+// more is waited for, so whoever writes line by line and waits gets each answer at once. A
+// line counts as there when its beginning is: it is waited for by those before it, or long
+// lines, of which a pipe holds one and a half, would never be answered together. The output
+// is JSON, in which encoding/json escapes control characters, so a terminal is safe.
+func lines(r io.Reader, w io.Writer, most int, answer func([]line) []any) error {
 	in, out := bufio.NewReaderSize(r, 64<<10), bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	var buffer []byte
+	var batch []line
+	size := 0
 	for n := 1; ; n++ {
-		line, bad, err := readLine(in, buffer[:0])
-		if err != nil && !errors.Is(err, io.EOF) {
-			return errors.Join(fmt.Errorf("reading line %d: %w", n, err), out.Flush())
-		}
-		buffer = line
+		text, bad, err := readLine(in)
+		broken := err != nil && !errors.Is(err, io.EOF)
 		if n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\uFEFF")) // of editors that mark UTF-8
+			text = bytes.TrimPrefix(text, []byte("\uFEFF")) // of editors that mark UTF-8
 		}
-		line = bytes.TrimSpace(line)
-		if bad == nil && !utf8.Valid(line) {
+		text = bytes.TrimSpace(text)
+		if bad == nil && !utf8.Valid(text) {
 			bad = errUTF8
 		}
-		if len(line) > 0 {
-			if err := enc.Encode(answer(n, line, bad)); err != nil {
-				return fmt.Errorf("writing the answer to line %d: %w", n, err)
+		if len(text) > 0 && !broken {
+			batch = append(batch, line{n, text, bad})
+			size += len(text)
+		}
+		if err == nil && len(batch) < most && size < maxBatch && in.Buffered() > 0 {
+			continue
+		}
+		for i, a := range answer(batch) {
+			if err := enc.Encode(a); err != nil {
+				return fmt.Errorf("writing the answer to line %d: %w", batch[i].n, err)
 			}
 		}
-		if err != nil || in.Buffered() == 0 {
-			if err := out.Flush(); err != nil {
-				return fmt.Errorf("writing: %w", err)
-			}
+		if err := out.Flush(); err != nil {
+			return fmt.Errorf("writing: %w", err)
 		}
-		if err != nil {
+		batch, size = nil, 0
+		switch {
+		case broken:
+			return fmt.Errorf("reading line %d: %w", n, err)
+		case err != nil:
 			return nil
 		}
 	}
 }
 
-// readLine appends one line to buffer; err is io.EOF where it is the last. Of a line that
-// is too long, which is bad, the rest is passed over.
-func readLine(in *bufio.Reader, buffer []byte) (line []byte, bad, err error) {
+// readLine reads one line; err is io.EOF where it is the last. Of a line that is too long,
+// which is bad, the rest is passed over.
+func readLine(in *bufio.Reader) (text []byte, bad, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		if bad == nil {
-			buffer = append(buffer, part...)
+			text = append(text, part...)
 		}
-		if len(buffer) > maxLine {
+		if len(text) > maxLine {
 			bad = errLong
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return buffer, bad, err
+			return text, bad, err
 		}
 	}
 }

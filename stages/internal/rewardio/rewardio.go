@@ -10,14 +10,21 @@ import (
 
 	"github.com/sluice-rl/sluice/stages/internal/mathverify"
 	"github.com/sluice-rl/sluice/stages/internal/reward"
+	"github.com/sluice-rl/sluice/stages/internal/scoring"
 )
 
 // Summary counts what was done.
 type Summary struct {
 	Lines, Bad                  int // all lines, and those that could not be read
 	Equal, Different, Undecided int // verdicts of Check, or of the deciding score
-	Ungraded                    int // ScoreLines: texts that the reward failed on
+	// Of ScoreLines: texts without a deciding reward, those of them on which the reward
+	// failed (the others' end says nothing of the policy), and the last failure.
+	Ungraded, Failed int
+	LastFailure      error
 }
+
+// AllFailed: there was something to score, and the deciding reward failed on all of it.
+func (s Summary) AllFailed() bool { return s.Failed > 0 && s.Ungraded == s.Lines-s.Bad }
 
 type pair struct {
 	ID       json.RawMessage `json:"id"`
@@ -51,29 +58,43 @@ func Check(r io.Reader, w io.Writer, profile mathverify.Profile) (Summary, error
 	if err := (mathverify.Options{Profile: profile}).Validate(); err != nil {
 		return s, err
 	}
-	err := lines(r, w, func(n int, line []byte, err error) any {
-		s.Lines++
-		var p pair
-		if err == nil {
-			err = readObject(line, &p, func() []*string { return []*string{p.Gold, p.Pred} })
+	err := lines(r, w, usualBatch, func(batch []line) []any {
+		out := make([]any, len(batch))
+		for i, l := range batch {
+			out[i] = s.check(l, profile)
 		}
-		if err == nil && (p.Gold == nil || p.Pred == nil) {
-			err = errors.New("gold or pred is missing; want {\"id\", \"gold\", \"pred\"}")
-		}
-		o := mathverify.Options{Profile: profile, Decimals: p.Decimals, SetAgainstInequality: p.Sets}
-		if err == nil {
-			err = o.Validate()
-		}
-		if err != nil {
-			s.Bad++
-			return failed{p.ID, fmt.Sprintf("line %d: %v", n, err)}
-		}
-		start := time.Now()
-		v := mathverify.Compare(*p.Gold, *p.Pred, o)
-		s.count(v.Outcome)
-		return checked{p.ID, v.Outcome, v.Method, v.Reason, v.GoldRead, v.PredRead, time.Since(start).Microseconds()}
+		return out
 	})
 	return s, err
+}
+
+func (s *Summary) check(l line, profile mathverify.Profile) any {
+	s.Lines++
+	var p pair
+	err := l.err
+	if err == nil {
+		err = readObject(l.text, &p, func() []*string { return []*string{p.Gold, p.Pred} })
+	}
+	if err == nil && (p.Gold == nil || p.Pred == nil) {
+		err = errors.New("gold or pred is missing; want {\"id\", \"gold\", \"pred\"}")
+	}
+	o := mathverify.Options{Profile: profile, Decimals: p.Decimals, SetAgainstInequality: p.Sets}
+	if err == nil {
+		err = o.Validate()
+	}
+	if err != nil {
+		return s.unread(l, p.ID, err)
+	}
+	start := time.Now()
+	v := mathverify.Compare(*p.Gold, *p.Pred, o)
+	s.count(v.Outcome)
+	return checked{p.ID, v.Outcome, v.Method, v.Reason, v.GoldRead, v.PredRead, time.Since(start).Microseconds()}
+}
+
+// unread answers a line that cannot be read.
+func (s *Summary) unread(l line, id json.RawMessage, err error) any {
+	s.Bad++
+	return failed{id, fmt.Sprintf("line %d: %v", l.n, err)}
 }
 
 func (s *Summary) count(o mathverify.Outcome) {
@@ -131,44 +152,76 @@ type oneScore struct {
 // would have found out.
 func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.Set) (Summary, error) {
 	var s Summary
-	err := lines(r, w, func(n int, line []byte, err error) any {
-		s.Lines++
-		p := response{EndReason: string(reward.Answer), Turns: 1}
-		if err == nil {
-			err = readObject(line, &p, func() []*string { return []*string{p.Text, p.Reference} })
+	most := rewards.Batch()
+	if most == 0 {
+		most = usualBatch
+	}
+	err := lines(r, w, most, func(batch []line) []any {
+		out := make([]any, len(batch))
+		var in []reward.Input
+		var ids []json.RawMessage
+		var places []int
+		for i, l := range batch {
+			s.Lines++
+			p, err := readResponse(l)
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				out[i] = s.unread(l, p.ID, err)
+				continue
+			}
+			in, ids, places = append(in, p.input()), append(ids, p.ID), append(places, i)
 		}
-		if err == nil && (p.Text == nil || p.Reference == nil) {
-			err = errors.New("text or reference is missing; want {\"id\", \"text\", \"reference\"}")
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			s.Bad++
-			return failed{p.ID, fmt.Sprintf("line %d: %v", n, err)}
-		}
-		results := rewards.Score(ctx, reward.Input{
-			FinalText: *p.Text, Reference: *p.Reference, EndReason: p.EndReason, CodeCalls: p.CodeCalls, CodeErrors: p.CodeErrors,
-			Executions: p.Executions, FirstCallFailed: p.FirstCallFailed, Turns: p.Turns, Tokens: p.Tokens, Truncated: p.Truncated,
-			DataSource: p.DataSource, QuestionID: p.QuestionID,
-		})
-		first := results[0]
-		if first.Err != nil {
-			s.Ungraded++
-		}
-		s.count(first.Verdict.Outcome)
-		v := first.Verdict
-		out := scoredLine{ID: p.ID, oneScore: scoreOf(first), Answer: first.Answer,
-			Verdict: v.Outcome, Method: v.Method, Reason: v.Reason, GoldRead: v.GoldRead, PredRead: v.PredRead}
-		if first.Err == nil || v.Outcome != "" {
-			out.Correct, out.ValidFormat = &first.Correct, &first.ValidFormat
-		}
-		for _, other := range results[1:] {
-			out.Others = append(out.Others, scoreOf(other))
+		for k, results := range scoring.Score(ctx, rewards, in) {
+			out[places[k]] = s.score(ids[k], results)
 		}
 		return out
 	})
 	return s, err
+}
+
+func readResponse(l line) (response, error) {
+	p := response{EndReason: string(reward.Answer), Turns: 1}
+	if l.err != nil {
+		return p, l.err
+	}
+	err := readObject(l.text, &p, func() []*string { return []*string{p.Text, p.Reference} })
+	if err == nil && (p.Text == nil || p.Reference == nil) {
+		err = errors.New("text or reference is missing; want {\"id\", \"text\", \"reference\"}")
+	}
+	return p, err
+}
+
+func (p response) input() reward.Input {
+	return reward.Input{
+		FinalText: *p.Text, Reference: *p.Reference, EndReason: p.EndReason, CodeCalls: p.CodeCalls, CodeErrors: p.CodeErrors,
+		Executions: p.Executions, FirstCallFailed: p.FirstCallFailed, Turns: p.Turns, Tokens: p.Tokens, Truncated: p.Truncated,
+		DataSource: p.DataSource, QuestionID: p.QuestionID,
+	}
+}
+
+// score answers a line by what the rewards said.
+func (s *Summary) score(id json.RawMessage, results []reward.Result) any {
+	first := results[0]
+	if first.Err != nil {
+		s.Ungraded++
+	}
+	if first.Err != nil && !errors.Is(first.Err, reward.ErrUngraded) {
+		s.Failed++
+		s.LastFailure = first.Err
+	}
+	v := first.Verdict
+	s.count(v.Outcome)
+	out := scoredLine{ID: id, oneScore: scoreOf(first), Answer: first.Answer,
+		Verdict: v.Outcome, Method: v.Method, Reason: v.Reason, GoldRead: v.GoldRead, PredRead: v.PredRead}
+	if first.Err == nil || v.Outcome != "" {
+		out.Correct, out.ValidFormat = &first.Correct, &first.ValidFormat
+	}
+	for _, other := range results[1:] {
+		out.Others = append(out.Others, scoreOf(other))
+	}
+	return out
 }
 
 func scoreOf(r reward.Result) oneScore {

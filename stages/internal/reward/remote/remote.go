@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 // maxAnswer bounds the verifier's answer in bytes.
 const maxAnswer = 1 << 20
 
-// Logic implements reward.Logic.
+// Logic implements reward.Batcher.
 type Logic struct {
 	config    Config
 	name      string // of the verifier, in errors
@@ -129,6 +129,9 @@ type request struct {
 type answer struct {
 	Rewards []*float64 `json:"rewards"`
 }
+
+// Batch implements reward.Batcher.
+func (l *Logic) Batch() int { return l.config.Batch }
 
 // Pay implements reward.Logic. A batch that fails leaves only its own
 // trajectories without a reward.
