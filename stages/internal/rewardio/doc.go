@@ -14,6 +14,8 @@
 // that takes the largest batch (kind http) asks for, and no more once they hold 8 MiB.
 // Whatever was read is answered before another line is waited for, unless its beginning was
 // read too; so a line that is typed has its answer at once. A file gives full batches; of a
-// program that writes whole lines, a pipe holds 64 KiB, which may be few long ones. Both return how many lines could not be read and on how many the reward
+// program that writes whole lines, a pipe holds 64 KiB, which may be few long ones.
+//
+// Both return how many lines could not be read, ScoreLines also on how many the reward
 // failed, and an error only if reading or writing fails.
 package rewardio
