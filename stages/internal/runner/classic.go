@@ -70,6 +70,7 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
+	cfg.Cluster.succeed(ctx, cfg.Stage, stage.Group)
 	topics := cfg.Cluster.names(order)
 	// Attempts stop with ctx; work in flight may go on for RevokeDeadline more.
 	in := newIntake(context.WithoutCancel(ctx), cfg, topics)
@@ -94,7 +95,6 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	in.poll(ctx)
 	err = in.finish()
 	// Leaving hands the partitions over; their offsets were committed just now.
-	leave(cl)
-	st.retire()
+	leave(cl, st)
 	return err
 }

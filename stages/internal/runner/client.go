@@ -56,9 +56,12 @@ func (c ClusterConfig) options(stage, role string) ([]kgo.Opt, *state, error) {
 	}
 	log := c.log().With("client", role)
 	st := newState(partName(role), c.Ready, log)
+	ctx, abandon := context.WithCancel(context.Background())
+	st.abandon = abandon
 	opts := []kgo.Opt{
+		kgo.WithContext(ctx),
 		kgo.SeedBrokers(c.Brokers...),
-		kgo.ClientID(strings.Trim(stage+"-"+c.Instance, "-")),
+		kgo.ClientID(c.clientID(stage)),
 		kgo.WithLogger(clientLog{kslog.New(log), log}),
 		kgo.WithHooks(&watch{state: st}),
 		kgo.ProducerBatchMaxBytes(c.Topology.MaxMessageBytes),
@@ -79,6 +82,10 @@ func (c ClusterConfig) options(stage, role string) ([]kgo.Opt, *state, error) {
 			kprom.Registerer(tolerant{c.Metrics}), kprom.WithStaticLabel(labels))))
 	}
 	return opts, st, nil
+}
+
+func (c ClusterConfig) clientID(stage string) string {
+	return strings.Trim(stage+"-"+c.Instance, "-")
 }
 
 func (c ClusterConfig) log() *slog.Logger {
@@ -145,15 +152,4 @@ func (l clientLog) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 		return
 	}
 	l.Logger.Log(level, msg, keyvals...)
-}
-
-// leavePatience bounds how long a stop waits for brokers that may be away.
-const leavePatience = 5 * time.Second
-
-// leave takes a client out of its group and closes it.
-func leave(cl *kgo.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
-	defer cancel()
-	_ = cl.LeaveGroupContext(ctx) // a member that cannot say so is timed out
-	cl.Close()
 }

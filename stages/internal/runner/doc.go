@@ -20,7 +20,9 @@
 // be decoded, that a stage rejects, whose output is too large or that has been
 // delivered too often goes to dead-letters, and what it stood for ends as
 // infra_error in trajectories, before its offset moves. While the brokers are away
-// it waits, says so once, and reports itself not ready.
+// it waits, says so once, and reports itself not ready. Told to stop, it waits for the
+// work in flight and for seconds besides, also while its group is joining; and a process
+// that comes back under its instance takes its killed predecessors out of the group.
 //
 // What a stage must do: be safe to repeat (workers), leave the state untouched when
 // a Step is rejected (machines), and return an error for trouble with infrastructure

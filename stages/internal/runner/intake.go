@@ -201,7 +201,7 @@ func (in *intake) revoke(cl *kgo.Client, m map[string][]int32) {
 	if !in.await(parts, in.cfg.RevokeDeadline) {
 		in.cancel(parts)
 	}
-	in.commit(cl)
+	in.commit(cl, 10*time.Second)
 	in.forget(m)
 }
 
@@ -211,8 +211,8 @@ func (in *intake) lose(m map[string][]int32) {
 	in.forget(m)
 }
 
-func (in *intake) commit(cl *kgo.Client) {
-	ctx, cancel := context.WithTimeout(in.ctx, 10*time.Second)
+func (in *intake) commit(cl *kgo.Client, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(in.ctx, patience)
 	defer cancel()
 	if err := cl.CommitMarkedOffsets(ctx); err != nil {
 		in.cfg.Cluster.log().Warn("finished work could not be committed: it will be done again", "error", err)
@@ -308,11 +308,9 @@ func (in *intake) finish() error {
 		in.cancel(parts)
 	}
 	in.jobs.Wait()
-	in.commit(in.cl)
+	in.commit(in.cl, commitPatience)
+	in.forget(all)
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for _, p := range parts {
-		p.cancel()
-	}
 	return in.fatal
 }

@@ -59,6 +59,7 @@ func RunKeyed(ctx context.Context, cfg KeyedConfig, newMachine func(partition in
 	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
+	cfg.Cluster.succeed(ctx, cfg.Stage, stage.Group)
 	k := &keyed{
 		cfg: cfg, stage: stage, changelog: changelog, newMachine: newMachine,
 		undertaker: undertaker{cluster: cfg.Cluster, stage: cfg.Stage, log: cfg.Cluster.log(), metrics: newMetrics(cfg.Cluster.Metrics, cfg.Stage)},

@@ -345,7 +345,23 @@ func (p *rangePart) insist(what string, f func() error) bool {
 // commit commits an offset with metadata, as a member of the group: a member that was
 // put out is refused.
 func (p *rangePart) commit(offset int64, metadata string) error {
-	ctx := kgo.PreCommitFnContext(p.ctx, func(req *kmsg.OffsetCommitRequest) error {
+	bounded, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.stop:
+			// What is left uncommitted is pending: whoever comes next does it. Without a
+			// stop this must not be given up and tried again, because the brokers might
+			// take the first attempt after a later commit.
+			select {
+			case <-time.After(commitPatience):
+				cancel()
+			case <-bounded.Done():
+			}
+		case <-bounded.Done():
+		}
+	}()
+	ctx := kgo.PreCommitFnContext(bounded, func(req *kmsg.OffsetCommitRequest) error {
 		for i := range req.Topics {
 			for j := range req.Topics[i].Partitions {
 				// Always: the client would put its member id there.

@@ -113,6 +113,7 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
+	cfg.Cluster.succeed(ctx, cfg.Stage, stage.Group)
 	rs := &ranges{cfg: cfg, sink: sink, group: cfg.Cluster.name(stage.Group), parts: map[topicPartition]*rangePart{}, started: make(chan struct{})}
 	cl, st, err := cfg.Cluster.dialWaiting(errJoining, cfg.Stage, "ranges",
 		kgo.ConsumerGroup(rs.group),
@@ -142,8 +143,7 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 	close(rs.started)
 	rs.poll(ctx)
 	rs.dropAll()
-	cl.CloseAllowingRebalance()
-	st.retire()
+	leave(cl, st)
 	return nil
 }
 

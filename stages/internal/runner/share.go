@@ -125,8 +125,7 @@ func (s *slot) run(soft, hard context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer st.retire()
-	defer leave(cl)
+	defer leave(cl, st)
 	var wait backoff
 	for soft.Err() == nil {
 		release, err := s.cfg.Reserve(soft)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,8 @@ type state struct {
 	name   string
 	report func(name string, err error)
 	log    *slog.Logger
+	// abandon ends the client's requests under way and lets it make no more.
+	abandon context.CancelFunc
 
 	mu      sync.Mutex
 	conn    error
