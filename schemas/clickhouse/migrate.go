@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,10 +24,25 @@ var (
 	ErrDatabaseName = errors.New("invalid database name")
 )
 
-// Refused tells errors that stay, whatever is waited for, from those of a server that
-// is absent or busy.
+// Refused tells errors that stay until somebody changes something, the user and its
+// rights among them, from those of a server that is absent or busy.
 func Refused(err error) bool {
+	if e := (*clickhouse.Exception)(nil); errors.As(err, &e) {
+		return slices.Contains(refusals, e.Code)
+	}
 	return errors.Is(err, ErrNewerDatabase) || errors.Is(err, ErrChanged) || errors.Is(err, ErrDatabaseName)
+}
+
+// refusals are the codes with which ClickHouse turns a user away.
+var refusals = []int32{
+	164, // READONLY: the user may only read
+	192, // UNKNOWN_USER
+	193, // WRONG_PASSWORD
+	194, // REQUIRED_PASSWORD
+	195, // IP_ADDRESS_NOT_ALLOWED
+	291, // DATABASE_ACCESS_DENIED
+	497, // ACCESS_DENIED
+	516, // AUTHENTICATION_FAILED: for an unknown user as for a wrong password
 }
 
 var databaseForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)

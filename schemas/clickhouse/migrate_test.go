@@ -134,11 +134,20 @@ func TestMigration(t *testing.T) {
 	})
 
 	t.Run("a server that refuses or is not there", func(t *testing.T) {
-		bad := s.Options(clickhouse.Native, "")
-		bad.Auth.Password = "wrong"
-		if err := Migrate(t.Context(), bad, "x", quiet); err == nil || Refused(err) {
-			t.Errorf("wrong password: %v, want an error that may go away", err)
+		refused := func(protocol clickhouse.Protocol, user, password string) {
+			t.Helper()
+			bad := s.Options(protocol, "")
+			bad.Auth.Username, bad.Auth.Password = user, password
+			if err := Migrate(t.Context(), bad, "x", quiet); err == nil || !Refused(err) {
+				t.Errorf("user %s over %v: %v, want it refused", user, protocol, err)
+			}
 		}
+		refused(clickhouse.HTTP, "writer", "wrong")
+		refused(clickhouse.HTTP, "nobody", "")
+		refused(clickhouse.HTTP, "default", "")
+		refused(clickhouse.HTTP, "reader", s.ReaderPassword)
+		// Last and once: libchdb's engine may abort after it turned a native client away.
+		refused(clickhouse.Native, "writer", "wrong")
 		absent := s.Options(clickhouse.Native, "")
 		absent.Addr = []string{"127.0.0.1:1"}
 		if err := Migrate(t.Context(), absent, "x", quiet); err == nil || Refused(err) {

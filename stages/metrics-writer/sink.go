@@ -65,10 +65,10 @@ func (s *sink) prepare(ctx context.Context, migrate bool) error {
 		if err == nil || ctx.Err() != nil {
 			return struct{}{}, err
 		}
-		s.state(err)
 		if chschema.Refused(err) {
 			return struct{}{}, backoff.Permanent(err)
 		}
+		s.state(err)
 		return struct{}{}, err
 	}, backoff.WithBackOff(b), backoff.WithMaxElapsedTime(0))
 	return err

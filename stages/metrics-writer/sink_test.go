@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
+	"github.com/sluice-rl/sluice/stages/internal/stage"
 )
 
 // A server that is away from the start is told of like one that goes away later: once.
@@ -36,5 +39,30 @@ func TestAwayAtStartIsSaid(t *testing.T) {
 	s.state(errors.New("gone"))
 	if n := strings.Count(out.String(), "ClickHouse cannot be used"); n != 2 {
 		t.Errorf("said %d times that it cannot be used, want twice:\n%s", n, out.String())
+	}
+}
+
+// A server that turns the user away is not waited for, in the stage as in its command.
+func TestARefusalAtStartEndsIt(t *testing.T) {
+	// Over HTTP: libchdb's engine may abort after it turned a native client away.
+	s := clickhousetest.Start(t)
+	for user, password := range map[string]string{"writer": "wrong", "default": "", "reader": s.ReaderPassword} {
+		var out bytes.Buffer
+		env := &stage.Env{Log: slog.New(slog.NewTextHandler(&out, nil)), Health: &stage.Health{}}
+		c := config{migrate: true, target: target{addrs: []string{s.HTTP}, protocol: "http", database: "refused", user: user, password: password}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		err := run(ctx, env, c, nil)
+		cancel()
+		if !errors.Is(err, stage.ErrUnusable) {
+			t.Errorf("user %s: %v, want it to end as unusable", user, err)
+		}
+		if strings.Contains(out.String(), "waiting for it") {
+			t.Errorf("user %s: it says that it waits:\n%s", user, out.String())
+		}
+		t.Setenv("SLUICE_CLICKHOUSE_PASSWORD", password)
+		err = migrateCommand(t.Context(), []string{"--clickhouse-addr", s.HTTP, "--clickhouse-protocol", "http", "--clickhouse-user", user, "--clickhouse-database", "refused"}, nil, &out, &out)
+		if !errors.Is(err, stage.ErrUnusable) {
+			t.Errorf("migrate as user %s: %v, want it to end as unusable", user, err)
+		}
 	}
 }

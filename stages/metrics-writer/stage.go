@@ -22,7 +22,9 @@ groups, batches, the trainer's reports, dead letters.
 
 Reads scored, grouped, ppo-batches, trainer-reports, policy-updates and dead-letters;
 writes ClickHouse tables, and dead letters of what does not decode. Every record's rows
-are there once, whatever was killed. While ClickHouse is away it waits.
+are there once, whatever was killed. While ClickHouse is away it waits; one that refuses
+the user, its password or its rights at start ends it (exit code 3), and one that does so
+later is waited for.
 
 With --replay-id it writes a replay instead, from the replay's topics into tables of
 replays: the original's rows are not touched, and views compare the two.`
