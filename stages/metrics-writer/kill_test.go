@@ -13,9 +13,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
 	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
@@ -68,7 +66,7 @@ func (b *bench) writer(point string) *exec.Cmd {
 		"--brokers", strings.Join(b.w.Cluster().Brokers, ","), "--namespace", b.w.Cluster().Namespace,
 		"--clickhouse-addr", addr, "--clickhouse-protocol", protocol, "--clickhouse-database", b.database,
 		"--clickhouse-user", "writer", "--clickhouse-password-file", b.ch.WriterPasswordFile,
-		"--batch-records", "7", "--batch-interval", "50ms")
+		"--instance-id", "killed", "--batch-records", "7", "--batch-interval", "50ms")
 	cmd.Env = append(os.Environ(), killAt+"="+point)
 	if b.protocol == clickhouse.Native {
 		cmd.Env = append(cmd.Env, killSerial+"=1")
@@ -82,32 +80,6 @@ func (b *bench) writer(point string) *exec.Cmd {
 		_ = cmd.Wait()
 	})
 	return cmd
-}
-
-// evict puts dead members out of the group, as the brokers would after a while.
-func (b *bench) evict() {
-	b.t.Helper()
-	cl, err := runner.NewClient(b.w.Cluster(), "test", "evict")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer cl.Close()
-	group := b.w.Cluster().Namespace + "metrics-writer"
-	groups, err := kadm.NewClient(cl).DescribeGroups(b.t.Context(), group)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, m := range groups[group].Members {
-		req := kmsg.NewPtrLeaveGroupRequest()
-		req.Group = group
-		req.MemberID = m.MemberID
-		member := kmsg.NewLeaveGroupRequestMember()
-		member.MemberID = m.MemberID
-		req.Members = append(req.Members, member)
-		if _, err := req.RequestWith(b.t.Context(), cl); err != nil {
-			b.t.Fatal(err)
-		}
-	}
 }
 
 func (b *bench) count(conn driver.Conn, query string) uint64 {
@@ -192,7 +164,6 @@ func (b *bench) kills() {
 			// Merges would hide a row that stands twice. The tables must exist first.
 			b.stopMerges()
 		}
-		b.evict()
 	}
 	last := b.writer("")
 	conn := b.ch.Open(t, b.protocol, b.database)
