@@ -95,6 +95,6 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	in.poll(ctx)
 	err = in.finish()
 	// Leaving hands the partitions over; their offsets were committed just now.
-	leave(cl, st)
+	leave(cl, st, leavePatience)
 	return err
 }

@@ -13,28 +13,30 @@ import (
 // may be away.
 const leavePatience = 2 * time.Second
 
-// commitPatience bounds the last commits of a member that stops. The client commits
-// nothing while it joins; a rebalance that nobody holds up is over sooner.
+// commitPatience bounds the last commits and acknowledgements of a member that stops.
+// The client commits nothing while it joins; a rebalance that nobody holds up is over
+// sooner.
 const commitPatience = 5 * time.Second
 
-// leave takes a client out of its group, closes it and retires its state. What it worked on has ended.
-func leave(cl *kgo.Client, st *state) {
+// leave takes a client out of its group, closes it and retires its state. What it worked
+// on has ended.
+func leave(cl *kgo.Client, st *state, patience time.Duration) {
 	defer cl.Close()
-	defer st.abandon()
 	defer st.retire()
 	cl.AllowRebalance()
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_ = cl.LeaveGroupContext(ctx)
-	member, _ := cl.GroupMetadata()
-	if ctx.Err() == nil || member == "" {
+	if _ = cl.LeaveGroupContext(ctx); ctx.Err() == nil {
 		return
 	}
+	defer st.abandon()
 	// The client leaves only after its JoinGroup was answered, for which the brokers
 	// take up to the rebalance time-out if another member is slow or dead. Say it in
 	// the client's place, or the others wait for this member in their turn.
 	group, _ := cl.OptValue(kgo.ConsumerGroup).(string)
-	_ = resign(cl, group, member) // a member that cannot say so is timed out
+	if member, _ := cl.GroupMetadata(); member != "" {
+		_ = resign(cl, group, member) // a member that cannot say so is timed out
+	}
 }
 
 // succeed takes out of a group what was left there by processes of this instance that

@@ -143,7 +143,7 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 	close(rs.started)
 	rs.poll(ctx)
 	rs.dropAll()
-	leave(cl, st)
+	leave(cl, st, leavePatience)
 	return nil
 }
 

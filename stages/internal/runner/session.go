@@ -61,7 +61,7 @@ func (k *keyed) session(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	s := &session{keyed: k, gts: gts, state: st, owner: owner, parts: map[int32]*partition{}}
-	defer leave(gts.Client(), st)
+	defer leave(gts.Client(), st, leavePatience)
 	for ctx.Err() == nil {
 		if err := s.turn(ctx); err != nil {
 			return err

@@ -125,7 +125,8 @@ func (s *slot) run(soft, hard context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer leave(cl, st)
+	// Leaving sends the last acknowledgements.
+	defer leave(cl, st, commitPatience)
 	var wait backoff
 	for soft.Err() == nil {
 		release, err := s.cfg.Reserve(soft)
