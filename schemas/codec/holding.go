@@ -54,29 +54,29 @@ func EncodeHolding(m proto.Message, trajectory []byte) (Record, error) {
 	if err := Validate(m); err != nil {
 		return Record{}, fmt.Errorf("encode %s: %w", name, err)
 	}
-	value, err := appendHolding(make([]byte, 0, len(trajectory)+1024), m, trajectory)
+	value, err := appendHolding(make([]byte, 0, len(trajectory)+1024), m, func(b []byte) ([]byte, error) { return append(b, trajectory...), nil })
 	if err != nil {
 		return Record{}, fmt.Errorf("encode %s: %w", name, err)
 	}
 	return record(m, value, SchemaVersion)
 }
 
-func appendHolding(b []byte, m proto.Message, trajectory []byte) ([]byte, error) {
+// appendHolding writes a message that holds a trajectory, which write writes.
+func appendHolding(b []byte, m proto.Message, write func([]byte) ([]byte, error)) ([]byte, error) {
+	inner := write
 	switch m := m.(type) {
 	case *sluicev1.CodeCall, *sluicev1.CodeResult, *sluicev1.Scored:
-		b = protowire.AppendTag(b, held, protowire.BytesType)
-		b = protowire.AppendBytes(b, trajectory)
 	case *sluicev1.GroupMember:
-		scored, err := appendHolding(nil, m.GetScored(), trajectory)
-		if err != nil {
-			return nil, err
-		}
-		b = protowire.AppendTag(b, held, protowire.BytesType)
-		b = protowire.AppendBytes(b, scored)
+		inner = func(b []byte) ([]byte, error) { return appendHolding(b, m.GetScored(), write) }
 	default:
 		return nil, fmt.Errorf("%w: it holds no trajectory", ErrInvalid)
 	}
-	return appendSmall(b, withoutHeld(m))
+	b, at := openField(b, held)
+	b, err := inner(b)
+	if err != nil {
+		return nil, err
+	}
+	return appendSmall(closeField(b, at), withoutHeld(m))
 }
 
 // withoutHeld is a copy of a message, sharing what is in it, without what it holds.

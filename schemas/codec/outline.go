@@ -21,9 +21,9 @@ const (
 
 // DecodeOutline is Decode of a record whose token ids, logprobs and versions, most of
 // its bytes, are checked and counted and left out, where it holds one trajectory
-// (Trajectory, CodeCall, CodeResult, Scored, GroupMember). tokens is how many tokens there are in
-// all: of the prompt, sampled and glue. A stage that passes a trajectory on unread needs
-// no more of it: see EncodeHolding.
+// (Trajectory, CodeCall, CodeResult, Scored, GroupMember). tokens is how many tokens there
+// are in all: of the prompt, sampled and glue. A stage that passes a trajectory on unread
+// needs no more of it: see EncodeHolding.
 func DecodeOutline(rec Record) (m proto.Message, tokens int, err error) {
 	name, _ := header(rec.Headers, HeaderType)
 	o := outlines.Get().(*outline)

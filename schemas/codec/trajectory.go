@@ -32,10 +32,15 @@ func unmarshal(name string, value []byte, m proto.Message) error {
 
 // appendMessage is a deterministic proto.MarshalAppend.
 func appendMessage(b []byte, m proto.Message) ([]byte, error) {
-	if t := trajectoryOf(m); t != nil {
-		return appendWhole(slices.Grow(b, room(t)), m, t)
+	t := trajectoryOf(m)
+	if t == nil {
+		return appendSmall(b, m)
 	}
-	return appendSmall(b, m)
+	b = slices.Grow(b, room(t))
+	if m == proto.Message(t) {
+		return appendTrajectory(b, t)
+	}
+	return appendHolding(b, m, func(b []byte) ([]byte, error) { return appendTrajectory(b, t) })
 }
 
 // appendSmall is for what holds no trajectory.
@@ -45,24 +50,6 @@ func appendSmall(b []byte, m proto.Message) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return b, nil
-}
-
-// appendWhole is for m with t in it.
-func appendWhole(b []byte, m proto.Message, t *sluicev1.Trajectory) ([]byte, error) {
-	if m == proto.Message(t) {
-		return appendTrajectory(b, t)
-	}
-	b, at := openField(b, held)
-	var err error
-	if member, ok := m.(*sluicev1.GroupMember); ok {
-		b, err = appendWhole(b, member.GetScored(), t)
-	} else {
-		b, err = appendTrajectory(b, t)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return appendSmall(closeField(b, at), withoutHeld(m))
 }
 
 func appendTrajectory(b []byte, t *sluicev1.Trajectory) ([]byte, error) {

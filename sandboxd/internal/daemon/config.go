@@ -95,9 +95,10 @@ func Flags(fs *pflag.FlagSet) *Config {
 	fs.IntVar(&c.Reservable, "reservable", -1, "how many slots reservations may hold; -1: all but one")
 	fs.IntVar(&c.Queue, "queue", 256, "callers that may wait for a slot")
 	fs.DurationVar(&c.MaxWait, "max-wait", 30*time.Second, "longest wait in the queue; then the caller is told to come back")
-	fs.StringToIntVar(&c.Pool, "pool", map[string]int{image.Bare: cores, image.Numpy: max(1, cores/2), image.Sympy: cores}, "warm sandboxes to keep, per image; an image left out is not built; none=0 turns the pool off")
+	warm := map[string]int{image.Bare: cores, image.Numpy: max(1, cores/2), image.Sympy: cores}
+	fs.StringToIntVar(&c.Pool, "pool", warm, "warm sandboxes to keep, per image; an image left out is not built; none=0 turns the pool off")
 	// Of a map pflag would print the default in another order each time.
-	fs.Lookup("pool").DefValue = fmt.Sprintf("[%s=%d,%s=%d,%s=%d]", image.Bare, cores, image.Numpy, max(1, cores/2), image.Sympy, cores)
+	fs.Lookup("pool").DefValue = fmt.Sprintf("[%s=%d,%s=%d,%s=%d]", image.Bare, warm[image.Bare], image.Numpy, warm[image.Numpy], image.Sympy, warm[image.Sympy])
 	fs.Float64Var(&c.MakersPerCore, "makers-per-core", 1, "warm sandboxes in the making at once, per core")
 	fs.DurationVar(&c.WarmWait, "warm-wait", 5*time.Second, "longest wait for a warm sandbox before one is booted")
 	fs.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "longest time to boot, restore or checkpoint one sandbox")

@@ -222,7 +222,8 @@ func (c *comparer) points(g, p *node, names []string) result {
 	if kinks || whole {
 		far = c.reach(g, p)
 	}
-	beyond := big.NewRat(min(far.Num().Int64(), maxWhole), 1)
+	// The numerator alone may be larger than any int64; far itself is below maxReach.
+	beyond := big.NewRat(min(new(big.Int).Quo(far.Num(), far.Denom()).Int64(), maxWhole), 1)
 	var last error
 	for round := range 2 * len(ranges) {
 		vars := env{}

@@ -81,7 +81,8 @@ type Config struct {
 
 // Progress is how far a replay is.
 type Progress struct {
-	// Phase is "scoring", "grouping" (closings), "batching" (closings and batches) or "writing" (of Parquet).
+	// Phase is "scoring", "grouping" (closings), "batching" (closings and batches) or
+	// "writing" (of Parquet).
 	Phase string
 	// Done counts trajectories read, steps, or records written.
 	Done int64

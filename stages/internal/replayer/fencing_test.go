@@ -173,7 +173,7 @@ func TestWhatWasOnItsWayIsFencedOff(t *testing.T) {
 			// What it ends with is errDead, or what the end of ctx made of another part of it.
 			_, err := Run(ctx, cfg)
 			done()
-			if commits != when+2 {
+			if err == nil || commits != when+2 {
 				w.T.Fatalf("it died at commit %d, of %v; want %d", commits, err, when+2)
 			}
 			if late.bytes < 2000 {

@@ -348,16 +348,17 @@ func (p *rangePart) commit(offset int64, metadata string) error {
 	bounded, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	go func() {
+		// What a stop leaves uncommitted is pending: whoever comes next does it. Without a
+		// stop this must not be given up and tried again, because the brokers might take
+		// the first attempt after a later commit.
 		select {
 		case <-p.stop:
-			// What is left uncommitted is pending: whoever comes next does it. Without a
-			// stop this must not be given up and tried again, because the brokers might
-			// take the first attempt after a later commit.
-			select {
-			case <-time.After(commitPatience):
-				cancel()
-			case <-bounded.Done():
-			}
+		case <-bounded.Done():
+			return
+		}
+		select {
+		case <-time.After(commitPatience):
+			cancel()
 		case <-bounded.Done():
 		}
 	}()
