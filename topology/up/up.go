@@ -111,7 +111,8 @@ func (s *system) toTheEnd(ctx context.Context, began time.Time, stdout io.Writer
 	following, stop := context.WithCancel(ctx)
 	followed := make(chan error, 1)
 	go func() { followed <- s.follow(following, &p) }()
-	err = errors.Join(s.watch(ctx, &p, meter), s.dir.save(s.run))
+	err = s.watch(ctx, &p, meter) // changes s.run
+	err = errors.Join(err, s.dir.save(s.run))
 	if err == nil {
 		err = s.waitDrained(ctx, meter)
 	}

@@ -21,7 +21,12 @@ const commitPatience = 5 * time.Second
 // leave takes a client out of its group, closes it and retires its state. What it worked
 // on has ended.
 func leave(cl *kgo.Client, st *state, patience time.Duration) {
-	defer cl.Close()
+	defer func() {
+		cl.Close()
+		// Close leaves once more, in a goroutine of its own for which it does not wait: let
+		// it go even if a poll that ended meanwhile counts as one under way.
+		cl.AllowRebalance()
+	}()
 	defer st.retire()
 	cl.AllowRebalance()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
