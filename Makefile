@@ -86,7 +86,7 @@ integration: tools kafka build ## Drive the built binaries: embedded services, a
 .PHONY: vectors
 vectors: ## Compare with a folder of reference cases: make vectors DIR=path
 	@[ -n "$(DIR)" ] || { echo 'name the folder: make vectors DIR=path'; exit 2; }
-	SLUICE_VECTORS="$(abspath $(DIR))" go test -count=1 -v -run "^TestVectors$$" ./stages/internal/vectors
+	SLUICE_VECTORS="$(abspath $(DIR))" go test -count=1 -v -run "^TestVectors$$" ./stages/internal/testkit/vectors
 
 .PHONY: bench
 bench: tools build ## Benchmarks beside the code, then the whole pipeline
@@ -98,13 +98,13 @@ bench-sandbox: tools build ## Sandbox calls side by side: bare subprocess, docke
 
 .PHONY: bench-reward
 bench-reward: ## Comparisons per kind; with PYTHON=… that has math-verify, beside it on the same pairs
-	go test -run '^$$' -bench Compare -benchmem ./stages/internal/mathverify
-	MATH_VERIFY_PYTHON="$(PYTHON)" BENCH_CASES="$(FILE)" go test -count=1 -run TestAgainstMathVerify -v ./stages/internal/mathverify
+	go test -run '^$$' -bench Compare -benchmem ./stages/reward-scorer/mathverify
+	MATH_VERIFY_PYTHON="$(PYTHON)" BENCH_CASES="$(FILE)" go test -count=1 -run TestAgainstMathVerify -v ./stages/reward-scorer/mathverify
 
 .PHONY: reward-cases
 reward-cases: ## Compare with a folder of labelled answers: make reward-cases DIR=path [PROFILE=compat]
 	@[ -n "$(DIR)" ] || { echo 'name the folder: make reward-cases DIR=path'; exit 2; }
-	REWARD_CASES="$(abspath $(DIR))" REWARD_CASES_PROFILE="$(PROFILE)" go test -count=1 -run '^TestCases$$' -v ./stages/internal/mathverify
+	REWARD_CASES="$(abspath $(DIR))" REWARD_CASES_PROFILE="$(PROFILE)" go test -count=1 -run '^TestCases$$' -v ./stages/reward-scorer/mathverify
 
 .PHONY: clean
 clean: ## Remove bin/ and the data of demo runs (.sluice/); tools stay

@@ -60,8 +60,13 @@ func checkout(t testing.TB) string {
 	return ""
 }
 
-// wiring is the packages of stages/internal that may know Kafka, HTTP and the clock.
-var wiring = []string{"runner", "stage", "machinetest", "kafkatest", "inference", "replayer", "reward/remote", "reward/rewardfile"}
+// wiring is the packages beside a stage that may know HTTP, files and the clock: what is not
+// listed here and stands below a stage is a domain package, and pure.
+var wiring = []string{
+	"stages/sampler/inference",
+	"stages/reward-scorer/reward/remote",
+	"stages/reward-scorer/reward/rewardfile",
+}
 
 func TestImportsPointOneWay(t *testing.T) {
 	for _, p := range packages(t) {
@@ -99,28 +104,35 @@ func refused(pkg, imported string) string {
 		return "the list of topics is a leaf"
 	case in(pkg, "sandboxd") && !in(theirs, "sandboxd"):
 		return "sandboxd imports nothing of the pipeline"
-	case in(pkg, "topology", "integration", "dashboards") && in(theirs, "stages"):
-		return "it drives the stages as processes"
+	case in(pkg, "topology/process") && theirs != "topology" && !in(theirs, "topology/process"):
+		return "the life of a process knows the list of topics and nothing else"
 	case domain && !in(theirs, "schemas") && !isDomain(theirs):
 		return "a domain package imports only schemas and other domain packages"
-	case in(pkg, "stages") && strings.HasPrefix(theirs, "topology/"):
-		return "a stage knows the list of topics and nothing else of topology"
-	case in(pkg, "stages") && in(theirs, "sandboxd/internal"):
-		return "a stage speaks to sandboxd through its client"
 	case isStage(theirs):
 		return "a stage is a program, not a library"
+	case in(pkg, "topology/sluice") && isDomain(theirs):
+		return ""
+	case in(pkg, "topology", "integration", "dashboards") && in(theirs, "stages"):
+		return "it drives the stages as processes"
+	case in(pkg, "stages") && in(theirs, "topology") && theirs != "topology" && !in(theirs, "topology/process"):
+		return "a stage knows the list of topics and the life of a process, and nothing else of topology"
+	case in(pkg, "stages") && in(theirs, "sandboxd/internal"):
+		return "a stage speaks to sandboxd through its client"
 	}
 	return ""
 }
 
+// isDomain says whether a package stands below a stage and holds an idea, not wiring.
 func isDomain(pkg string) bool {
-	name, ok := strings.CutPrefix(pkg, "stages/internal/")
-	return ok && !slices.ContainsFunc(wiring, func(w string) bool { return name == w || strings.HasPrefix(name, w+"/") })
+	parts := strings.Split(pkg, "/")
+	return len(parts) > 2 && parts[0] == "stages" && parts[1] != "internal" &&
+		!slices.ContainsFunc(wiring, func(w string) bool { return pkg == w || strings.HasPrefix(pkg, w+"/") })
 }
 
+// isStage says whether a package is the program of a stage.
 func isStage(pkg string) bool {
-	name, ok := strings.CutPrefix(pkg, "stages/")
-	return ok && !strings.HasPrefix(name, "internal/") && name != "internal"
+	parts := strings.Split(pkg, "/")
+	return len(parts) == 2 && parts[0] == "stages" && parts[1] != "internal"
 }
 
 func TestTheImportRulesThemselves(t *testing.T) {
@@ -128,18 +140,26 @@ func TestTheImportRulesThemselves(t *testing.T) {
 		pkg, imported string
 		allowed       bool
 	}{
-		{"stages/internal/advantage", module + "/schemas/sluicev1", true},
-		{"stages/internal/advantage", module + "/stages/internal/runner", false},
-		{"stages/internal/advantage", "github.com/twmb/franz-go/pkg/kgo", false},
-		{"stages/internal/advantage", "net/http", false},
+		{"stages/advantage-grouper/advantage", module + "/schemas/sluicev1", true},
+		{"stages/advantage-grouper/advantage", module + "/stages/internal/runner", false},
+		{"stages/advantage-grouper/advantage", module + "/topology/process", false},
+		{"stages/advantage-grouper/advantage", "github.com/twmb/franz-go/pkg/kgo", false},
+		{"stages/advantage-grouper/advantage", "net/http", false},
+		{"stages/reward-scorer/scoring", module + "/stages/advantage-grouper/advantage", true},
+		{"stages/sampler/inference", "net/http", true},
 		{"stages/internal/runner", "github.com/twmb/franz-go/pkg/kgo", true},
 		{"stages/sampler", module + "/stages/internal/runner", true},
+		{"stages/sampler", module + "/stages/prompt-feeder", false},
 		{"stages/sampler", module + "/sandboxd/client", true},
+		{"stages/sampler", module + "/sandboxd/internal/pool", false},
 		{"stages/sampler", module + "/topology", true},
-		{"stages/sampler", module + "/topology/up", false},
+		{"stages/sampler", module + "/topology/process", true},
+		{"stages/sampler", module + "/topology/sluice/up", false},
 		{"sandboxd/client", module + "/schemas/codec", false},
-		{"topology/up", module + "/schemas/codec", true},
-		{"topology/up", module + "/stages/internal/boxed", false},
+		{"topology/process", module + "/schemas/codec", false},
+		{"topology/sluice/up", module + "/schemas/codec", true},
+		{"topology/sluice/conform", module + "/stages/sampler/toolcall", true},
+		{"topology/embedded/simpolicy", module + "/stages/sampler/toolcall", false},
 		{"topology", module + "/schemas/codec", false},
 		{"schemas/codec", module + "/topology", false},
 		{"integration", module + "/stages/internal/runner", false},

@@ -10,8 +10,8 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/advantage"
-	"github.com/sluice-rl/sluice/stages/internal/group"
+	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
+	"github.com/sluice-rl/sluice/stages/advantage-grouper/group"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/machinetest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
 )
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
 
 // instant is a stub for sandboxd whose programs take no time: what is left is what the

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/observation"
+	"github.com/sluice-rl/sluice/stages/sampler/observation"
 )
 
 // outcomes are sandboxd's, but for the failure of a sandbox itself: it is no outcome.

@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/rollout"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/sampler/rollout"
 )
 
 const (

@@ -16,9 +16,9 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
 
 // fakeSandboxes is sandboxd with a script for programs.

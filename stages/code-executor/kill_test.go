@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/client"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
 
 // One of two executors is killed in the midst of its programs: its calls come back to

@@ -16,9 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
 
 // killAt makes the test binary a metrics-writer that kills itself at a point: the name

@@ -9,9 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/topology"
 )
 

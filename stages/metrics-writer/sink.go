@@ -14,8 +14,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
-	"github.com/sluice-rl/sluice/stages/internal/rows"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/metrics-writer/rows"
 )
 
 // inserts is how many ranges are inserted at once.

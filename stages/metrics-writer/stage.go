@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
-	"github.com/sluice-rl/sluice/stages/internal/rows"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/metrics-writer/rows"
 	"github.com/sluice-rl/sluice/topology"
 )
 

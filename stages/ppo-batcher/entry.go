@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluice-rl/sluice/schemas/identity"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
 
 // errState: a changelog entry is not one of this stage.

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
 
 // On a broker, killed again and again at any moment: one StepBatch per step, directly

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
 
 const (

@@ -15,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/machinetest"
-	"github.com/sluice-rl/sluice/stages/internal/microbatch"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/microbatch"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
 
 const about = `ppo-batcher packs a step's trajectories into micro-batches for a trainer.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/dataset"
+	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
 )
 
 // progress is how far a run has come, as the trainer's answers say.

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/dataset"
+	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
 )
 
 // configured is a feeder with the given flags over a file of n problems.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/stages/internal/dataset"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
 )
 
 const prepareHelp = `prepare reads a problem set and writes train.jsonl and dev.jsonl.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/stages/internal/mathverify"
-	"github.com/sluice-rl/sluice/stages/internal/reward"
-	"github.com/sluice-rl/sluice/stages/internal/reward/rewardfile"
-	"github.com/sluice-rl/sluice/stages/internal/rewardio"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/rewardfile"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/rewardio"
 )
 
 const rewardUsage = "YAML file that names the rewards and which of them decides; without it the reward is 'outcome', +1 or -1"

@@ -9,9 +9,9 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
-	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
 // On a broker, killed again and again at any moment: every copy is scored once, and

@@ -14,9 +14,9 @@ import (
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
-	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/scoring"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/scoring"
 )
 
 const topicScored = "scored"

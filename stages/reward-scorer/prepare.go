@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/scoring"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/scoring"
 )
 
 // scorer computes rewards before a batch's transaction begins, on all processors, and

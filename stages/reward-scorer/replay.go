@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/advantage"
+	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
 	"github.com/sluice-rl/sluice/stages/internal/replayer"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 	"github.com/sluice-rl/sluice/topology"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
 	"github.com/sluice-rl/sluice/stages/internal/replayer"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
 )
 
 // recordedRun is an archive of a small run.

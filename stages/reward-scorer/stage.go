@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
 const about = `reward-scorer gives finished trajectories their rewards.

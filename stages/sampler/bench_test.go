@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sluice-rl/sluice/stages/internal/inference/inferencetest"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
+	"github.com/sluice-rl/sluice/stages/sampler/inference/inferencetest"
 )
 
 // BenchmarkPrompts samples groups of eight from a fake server that takes no time: each

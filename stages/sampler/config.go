@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/stages/internal/observation"
-	"github.com/sluice-rl/sluice/stages/internal/rollout"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
-	"github.com/sluice-rl/sluice/stages/internal/toolcall"
+	"github.com/sluice-rl/sluice/stages/sampler/observation"
+	"github.com/sluice-rl/sluice/stages/sampler/rollout"
+	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
 )
 
 const about = `sampler drives trajectories: it asks the policy for every turn.

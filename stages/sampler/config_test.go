@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/inference"
-	"github.com/sluice-rl/sluice/stages/internal/rollout"
+	"github.com/sluice-rl/sluice/stages/sampler/inference"
+	"github.com/sluice-rl/sluice/stages/sampler/rollout"
 )
 
 func parsed(t *testing.T, args ...string) config {

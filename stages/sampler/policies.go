@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/inference"
+	"github.com/sluice-rl/sluice/stages/sampler/inference"
 )
 
 // policies knows, per run, which version of the policy there is and where to sample

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/inference"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
-	"github.com/sluice-rl/sluice/stages/internal/toolcall"
+	"github.com/sluice-rl/sluice/stages/sampler/inference"
+	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
 )
 
 // readyPart is what the sampler calls the inference server in its readiness.

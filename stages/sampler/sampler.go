@@ -15,11 +15,11 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/inference"
-	"github.com/sluice-rl/sluice/stages/internal/observation"
-	"github.com/sluice-rl/sluice/stages/internal/rollout"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/toolcall"
+	"github.com/sluice-rl/sluice/stages/sampler/inference"
+	"github.com/sluice-rl/sluice/stages/sampler/observation"
+	"github.com/sluice-rl/sluice/stages/sampler/rollout"
+	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
 )
 
 const (

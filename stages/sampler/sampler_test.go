@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/inference/inferencetest"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
+	"github.com/sluice-rl/sluice/stages/sampler/inference/inferencetest"
 )
 
 const call = "<tool_call>\n<function=code_interpreter>\n<parameter=code>\nprint(6*7)\n</parameter>\n</function>\n</tool_call><|im_end|>"

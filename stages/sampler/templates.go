@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/sluice-rl/sluice/stages/internal/inference"
+	"github.com/sluice-rl/sluice/stages/sampler/inference"
 )
 
 // maxTemplates bounds what is remembered: a trainer may name a new model every step.

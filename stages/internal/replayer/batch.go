@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/replay"
+	"github.com/sluice-rl/sluice/stages/replayer/replay"
 )
 
 // closedStep is what a step came to.

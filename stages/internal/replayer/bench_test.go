@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
-	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
+	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
 )
 
 // benchTrajectories is how many trajectories the benchmark records: 100,000 take a few

@@ -11,9 +11,9 @@ import (
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/schemas/archive/topic"
 	"github.com/sluice-rl/sluice/schemas/codec"
-	"github.com/sluice-rl/sluice/stages/internal/advantage"
-	"github.com/sluice-rl/sluice/stages/internal/reward"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
 var (

@@ -3,7 +3,7 @@ package replayer
 import (
 	"testing"
 
-	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
+	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
 )
 
 // BenchmarkDecode reads one recorded score of a few hundred tokens, whole and without

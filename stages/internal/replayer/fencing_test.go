@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
-	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
+	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
 )
 
 // virtualReplay replays the broker's topics into topics over a process's own network.

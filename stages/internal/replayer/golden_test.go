@@ -10,7 +10,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
+	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
 )
 
 var rewrite = flag.Bool("rewrite-golden", false, "write testdata/format1 anew: only for a change of the contracts before their first release")

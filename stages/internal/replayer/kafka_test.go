@@ -13,11 +13,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/kafkatest"
-	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
-	"github.com/sluice-rl/sluice/stages/internal/reward"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
+	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/topology"
 )
 

@@ -16,9 +16,9 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/schemas/archive/topic"
-	"github.com/sluice-rl/sluice/stages/internal/replay/replaytest"
-	"github.com/sluice-rl/sluice/stages/internal/reward"
-	"github.com/sluice-rl/sluice/stages/internal/step"
+	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
+	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
 // export writes a run as an archive, as `sluice export` does.

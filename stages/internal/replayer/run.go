@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/replay"
+	"github.com/sluice-rl/sluice/stages/replayer/replay"
 )
 
 // Run performs a replay, from its checkpoint if there is one. Where ctx ends first it

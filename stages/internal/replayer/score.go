@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/replay"
+	"github.com/sluice-rl/sluice/stages/replayer/replay"
 )
 
 // rescored is a batch after scoring.

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/replay"
+	"github.com/sluice-rl/sluice/stages/replayer/replay"
 )
 
 // spool keeps, for each trajectory, what its group and its batch need: the new outcome in

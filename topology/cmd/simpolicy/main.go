@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/sluice-rl/sluice/topology/simpolicy"
+	"github.com/sluice-rl/sluice/topology/embedded/simpolicy"
 )
 
 func main() { os.Exit(simpolicy.Main(os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr)) }

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/sluice-rl/sluice/topology/broker"
+	"github.com/sluice-rl/sluice/topology/embedded/broker"
 )
 
 func main() { os.Exit(broker.Main(os.Args[1:], os.Stdout, os.Stderr)) }

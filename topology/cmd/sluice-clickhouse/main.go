@@ -4,11 +4,11 @@ package main
 import (
 	"os"
 
-	"github.com/sluice-rl/sluice/topology/clickhouseserver"
-	"github.com/sluice-rl/sluice/topology/clickhouseserver/libchdb"
+	"github.com/sluice-rl/sluice/topology/embedded/clickhouse"
+	"github.com/sluice-rl/sluice/topology/embedded/clickhouse/libchdb"
 )
 
 func main() {
-	open := func(path string) (clickhouseserver.Engine, error) { return libchdb.Open(path) }
-	os.Exit(clickhouseserver.Main(os.Args[1:], os.Stdout, os.Stderr, open))
+	open := func(path string) (clickhouse.Engine, error) { return libchdb.Open(path) }
+	os.Exit(clickhouse.Main(os.Args[1:], os.Stdout, os.Stderr, open))
 }

@@ -1,0 +1,54 @@
+package scoring
+
+import (
+	"strings"
+
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
+)
+
+// Ungraded says why a trajectory's end says nothing of the policy, "" if it does.
+func Ungraded(t *sluicev1.Trajectory) string {
+	switch t.GetEndReason() {
+	case sluicev1.EndReason_END_REASON_PROTOCOL_FAULT, sluicev1.EndReason_END_REASON_INFRA_ERROR,
+		sluicev1.EndReason_END_REASON_PROMPT_TOO_LONG:
+		why := strings.ToLower(strings.TrimPrefix(t.GetEndReason().String(), "END_REASON_"))
+		if t.GetEndDetail() != "" {
+			why += ": " + t.GetEndDetail()
+		}
+		return clip(why)
+	}
+	return ""
+}
+
+// InputOf states the facts of a trajectory that a reward may use.
+func InputOf(t *sluicev1.Trajectory) reward.Input {
+	in := reward.Input{
+		FinalText:  t.GetFinalText(),
+		Reference:  t.GetPrompt().GetProblem().GetAnswer(),
+		EndReason:  t.GetEndReason().String(),
+		CodeCalls:  int(t.GetCodeCalls()),
+		Executions: int(t.GetExecutions()),
+		Turns:      len(t.GetTurns()),
+		Tokens:     len(t.GetPromptTokens()),
+		DataSource: t.GetPrompt().GetProblem().GetDataSource(),
+		QuestionID: t.GetPrompt().GetProblem().GetQuestionId(),
+		RunID:      t.GetPrompt().GetGroup().GetRunId(),
+	}
+	first := true
+	for _, turn := range t.GetTurns() {
+		in.Tokens += len(turn.GetTokens()) + len(turn.GetGlueTokens())
+		in.Truncated = turn.GetTruncated()
+		if turn.GetExecution() == nil {
+			continue
+		}
+		failed := turn.GetExecution().GetOutcome() != sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK
+		if failed {
+			in.CodeErrors++
+		}
+		if first {
+			in.FirstCallFailed, first = failed, false
+		}
+	}
+	return in
+}

@@ -1,0 +1,121 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-rl/sluice/topology/sluice/depth"
+	"github.com/sluice-rl/sluice/topology/sluice/terminal"
+)
+
+const statusAbout = `Show how much work waits before each stage, and how fast it goes.
+
+depth is the number of records a stage has still to do: counted from the records,
+since transaction markers keep a plain lag above 0 for ever (≤ before a number: too
+many to count, markers may be among them). rate is records per second between two
+looks, --interval apart.`
+
+func statusCommand() *cobra.Command {
+	var (
+		where         cluster
+		asJSON, watch bool
+		interval      time.Duration
+		timeout       time.Duration
+	)
+	c := &cobra.Command{Use: "status", Short: "Depth and rate per stage", Long: statusAbout, Args: noArgs}
+	where.register(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per look")
+	c.Flags().BoolVar(&watch, "watch", false, "go on until stopped")
+	c.Flags().DurationVar(&interval, "interval", time.Second, "time between two looks")
+	c.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long one look may take")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if interval < 100*time.Millisecond {
+			return fmt.Errorf("%w: --interval is %v, want at least 100ms", errUsage, interval)
+		}
+		t, err := where.load()
+		if err != nil {
+			return err
+		}
+		meter, err := depth.NewMeter(depth.Config{Brokers: where.brokers, Namespace: where.namespace, Topology: t})
+		if err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+		defer meter.Close()
+		ctx, stop := untilSignal()
+		defer stop()
+		look := func() (depth.Snapshot, error) {
+			ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer from %v within %v (--timeout)", where.brokers, timeout))
+			defer cancel()
+			s, err := meter.Measure(ctx)
+			if err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				return s, fmt.Errorf("status: %w", err)
+			}
+			return s, nil
+		}
+		before, err := look()
+		if err != nil {
+			return err
+		}
+		block := terminal.NewBlock(c.OutOrStdout())
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(interval):
+			}
+			now, err := look()
+			if ctx.Err() != nil && watch {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			now.Rates(before)
+			before = now
+			if err := show(c.OutOrStdout(), block, now, asJSON, watch); err != nil || !watch {
+				return err
+			}
+		}
+	}
+	return c
+}
+
+func show(out io.Writer, block *terminal.Block, s depth.Snapshot, asJSON, watch bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(s)
+	}
+	table := statusTable(s)
+	if watch && block.InPlace() {
+		block.Draw(lines(table))
+		return nil
+	}
+	fmt.Fprint(out, table)
+	if watch {
+		fmt.Fprintln(out)
+	}
+	return nil
+}
+
+func statusTable(s depth.Snapshot) string {
+	var rows [][]string
+	for _, w := range s.Work {
+		d := fmt.Sprint(w.Depth)
+		if w.UpperBound {
+			d = "≤" + d
+		}
+		rate := "-"
+		if w.Rate != nil {
+			rate = fmt.Sprintf("%.1f/s", *w.Rate)
+		}
+		rows = append(rows, []string{w.Stage, w.Topic, d, rate})
+	}
+	return terminal.Table([]string{"stage", "reads", "depth", "rate"}, rows)
+}

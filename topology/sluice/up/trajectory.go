@@ -1,0 +1,159 @@
+package up
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sluice-rl/sluice/schemas/identity"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/topology/sluice/terminal"
+)
+
+// detokenizer turns token ids into text: the inference server's /detokenize.
+type detokenizer func(ctx context.Context, tokens []uint32) (string, error)
+
+// printTrajectory prints one trajectory token for token as it is trained on: what the
+// policy sampled is marked, everything else was given to it.
+func printTrajectory(ctx context.Context, w io.Writer, m *sluicev1.Scored, decode detokenizer, colours bool) {
+	t := m.GetTrajectory()
+	place := identity.PlaceOf(t)
+	fmt.Fprintf(w, "One trajectory: %s, question %s\n", place, terminal.Escape(t.GetPrompt().GetProblem().GetQuestionId()))
+	fmt.Fprintf(w, "  %s\n", terminal.EscapeLines(indent(t.GetPrompt().GetProblem().GetQuestion())))
+	fmt.Fprintf(w, "  reference answer: %s\n", terminal.Escape(t.GetPrompt().GetProblem().GetAnswer()))
+	mark := marks(colours)
+	fmt.Fprintf(w, "  %s tokens are trained on (loss mask 1); the rest was given to the policy.\n\n", mark.trained("marked"))
+	fmt.Fprintf(w, "prompt, %d tokens, not trained on\n\n", len(t.GetPromptTokens()))
+	for i, turn := range t.GetTurns() {
+		fmt.Fprintf(w, "turn %d: %s, %d tokens sampled by policy version %s%s\n", i+1, kindText(turn), len(turn.GetTokens()), versions(turn), truncated(turn))
+		fmt.Fprintf(w, "%s\n", mark.trained(text(ctx, decode, turn.GetTokens(), turn.GetText())))
+		if e := turn.GetExecution(); e != nil {
+			fmt.Fprintf(w, "\n  ran %.0f ms in a sandbox: %s\n", e.GetWallMs(), outcome(e))
+		}
+		if len(turn.GetGlueTokens()) > 0 {
+			fmt.Fprintf(w, "observation and the template around it, %d tokens, not trained on\n", len(turn.GetGlueTokens()))
+			fmt.Fprintf(w, "%s\n", mark.given(text(ctx, decode, turn.GetGlueTokens(), turn.GetObservation())))
+		}
+		fmt.Fprintln(w)
+	}
+	verdict := "wrong"
+	switch {
+	case !m.GetGraded():
+		verdict = "not graded: " + m.GetUngradedReason()
+	case m.GetCorrect():
+		verdict = "correct"
+	case m.GetAnswer() == "":
+		verdict = "no readable box"
+	}
+	fmt.Fprintf(w, "ended by %s; answer %q: %s; reward %+g\n",
+		strings.ToLower(strings.TrimPrefix(t.GetEndReason().String(), "END_REASON_")),
+		terminal.Escape(m.GetAnswer()), terminal.Escape(verdict), m.GetReward())
+}
+
+// text is the decoded tokens, or what the event says where there is no decoder.
+func text(ctx context.Context, decode detokenizer, tokens []uint32, otherwise string) string {
+	if decode != nil {
+		if s, err := decode(ctx, tokens); err == nil {
+			return terminal.EscapeLines(strings.Trim(s, "\n"))
+		}
+	}
+	return terminal.EscapeLines(otherwise)
+}
+
+func kindText(turn *sluicev1.Turn) string {
+	kind := strings.ToLower(strings.TrimPrefix(turn.GetKind().String(), "TURN_KIND_"))
+	switch kind {
+	case "tool":
+		return "a code call"
+	case "answer":
+		return "an answer"
+	}
+	return kind + " (" + terminal.Escape(turn.GetInvalidReason()) + ")"
+}
+
+func versions(turn *sluicev1.Turn) string {
+	vs := turn.GetPolicyVersions()
+	if len(vs) == 0 {
+		return "-"
+	}
+	if first, last := vs[0], vs[len(vs)-1]; first != last {
+		return fmt.Sprintf("%d to %d", first, last)
+	}
+	return fmt.Sprint(vs[0])
+}
+
+func truncated(turn *sluicev1.Turn) string {
+	if turn.GetTruncated() {
+		return ", cut by its length"
+	}
+	return ""
+}
+
+func outcome(e *sluicev1.Execution) string {
+	s := strings.ToLower(strings.TrimPrefix(e.GetOutcome().String(), "EXECUTION_OUTCOME_"))
+	if e.GetException() != "" {
+		s += " (" + terminal.Escape(e.GetException()) + ")"
+	}
+	return s
+}
+
+func indent(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") }
+
+// marking shows which text is trained on, line by line.
+type marking struct{ trained, given func(string) string }
+
+func marks(colours bool) marking {
+	if !colours {
+		// Brackets: ⟦ … ⟧ do not occur in code or mathematics.
+		return marking{
+			trained: func(s string) string { return "⟦" + s + "⟧" },
+			given:   func(s string) string { return s },
+		}
+	}
+	paint := func(code string) func(string) string {
+		return func(s string) string {
+			lines := strings.Split(s, "\n")
+			for i := range lines {
+				lines[i] = code + lines[i] + "\x1b[0m"
+			}
+			return strings.Join(lines, "\n")
+		}
+	}
+	return marking{trained: paint("\x1b[1;32m"), given: paint("\x1b[2m")}
+}
+
+// detokenizeAt asks an inference server in vLLM's dialect.
+func detokenizeAt(url, model string) detokenizer {
+	client := &http.Client{Timeout: 10 * time.Second}
+	return func(ctx context.Context, tokens []uint32) (string, error) {
+		body, err := json.Marshal(map[string]any{"model": model, "tokens": tokens})
+		if err != nil {
+			return "", err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(url, "/")+"/detokenize", bytes.NewReader(body))
+		if err != nil {
+			return "", err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return "", fmt.Errorf("detokenize: HTTP %d", resp.StatusCode)
+		}
+		var answer struct {
+			Prompt string `json:"prompt"`
+		}
+		if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&answer); err != nil {
+			return "", fmt.Errorf("detokenize: %w", err)
+		}
+		return answer.Prompt, nil
+	}
+}
