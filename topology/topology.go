@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 //go:embed topology.yaml
@@ -110,9 +109,7 @@ func Load(path string) (Topology, error) {
 // Parse reads and checks a topology. Unknown fields are refused.
 func Parse(b []byte) (Topology, error) {
 	var t Topology
-	dec := yaml.NewDecoder(bytes.NewReader(b))
-	dec.KnownFields(true)
-	if err := dec.Decode(&t); err != nil {
+	if err := yaml.Load(b, &t, yaml.WithKnownFields()); err != nil {
 		return Topology{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if err := t.validate(); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/expression"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/remote"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // ErrFile is wrapped by every error about a file's content.

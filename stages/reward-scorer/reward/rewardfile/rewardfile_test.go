@@ -167,7 +167,7 @@ func TestWrongFilesAreRefusedWithTheLine(t *testing.T) {
 		"broken first line":   {"rewards: a: b", "line 1: mapping values are not allowed"},
 		"broken later":        {one + "    box: a: b", "line 4: mapping values are not allowed"},
 		"list below a key":    {"decides: a\n- b", "line 2: did not find expected key"},
-		"open list":           {"decides: a\nrewards: [1,\nx: y: z", "line 2: did not find expected ',' or ']'"},
+		"open list":           {"decides: a\nrewards: [1,\nx: y: z", "line 3: did not find expected ',' or ']'"},
 		"open to the end":     {"decides: a\nrewards: [", "line 2: did not find expected node content"},
 		"unknown anchor":      {one + "    box: *b\n    version: 2", "line 4: unknown anchor 'b'"},
 		"control character":   {one + "    version: \x01\n    box: {}", "line 4: control characters are not allowed"},

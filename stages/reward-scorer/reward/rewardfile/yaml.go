@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // at is an error with its line in the file.
@@ -20,15 +17,18 @@ func at(line int, err error) error { return fmt.Errorf("%w: line %d: %w", ErrFil
 
 // document reads the one document of a file, nil if there is none.
 func document(content []byte) (*yaml.Node, error) {
-	d := yaml.NewDecoder(bytes.NewReader(content))
+	d, err := yaml.NewLoader(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
 	var doc, more yaml.Node
-	switch err := d.Decode(&doc); {
+	switch err := d.Load(&doc); {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
 		return nil, syntax(content, err)
 	}
-	switch err := d.Decode(&more); {
+	switch err := d.Load(&more); {
 	case err == nil:
 		return nil, at(more.Line, errors.New("a second document begins, want one"))
 	case !errors.Is(err, io.EOF):
@@ -37,32 +37,20 @@ func document(content []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-var (
-	hasLine = regexp.MustCompile(`^line (\d+): `)
-	// ofParser are errors in which the library counts lines from 0.
-	ofParser = regexp.MustCompile(`^did not find expected (node content|key|'-' indicator|',' or|<)`)
-)
-
-// syntax gives an error of the YAML library its right line.
+// syntax gives an error of the YAML library its line. Where the file ended too early it
+// is the last one, not the one behind it.
 func syntax(content []byte, err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	lines := bytes.SplitAfter(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"))
-	found := hasLine.FindStringSubmatch(text)
-	if found == nil {
-		// The first line with which the file is refused for this reason.
-		n := sort.Search(len(lines)-1, func(i int) bool {
-			var n yaml.Node
-			e := yaml.Unmarshal(bytes.Join(lines[:i+1], nil), &n)
-			return e != nil && e.Error() == err.Error()
-		})
-		return at(n+1, errors.New(text))
+	var e *yaml.LoadError
+	if !errors.As(err, &e) {
+		return fmt.Errorf("%w: %w", ErrFile, err)
 	}
-	text = strings.TrimPrefix(text, found[0])
-	n, _ := strconv.Atoi(found[1]) // digits
-	if ofParser.MatchString(text) {
-		n++
+	newline := []byte("\n")
+	line := e.Mark.Line
+	if line == 0 { // of bytes that are no text there is only the offset
+		line = 1 + bytes.Count(content[:min(e.Mark.Index, len(content))], newline)
 	}
-	return at(min(n, len(lines)), errors.New(text))
+	last := 1 + bytes.Count(bytes.TrimSuffix(content, newline), newline)
+	return at(min(line, last), errors.New(e.Message))
 }
 
 // read fills fields, by key, from a mapping; of, if not empty, is the key that it is the
