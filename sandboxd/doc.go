@@ -13,27 +13,28 @@
 //	bench               prints the README's table
 //	internal/command    the command line
 //	internal/daemon     configuration, start, stop; the tests against real gVisor
-//	internal/server     HTTP
-//	internal/service    a call from arrival to result; reservations
-//	internal/admission  who may run, who waits, who is sent away
-//	internal/breaker    stops intake when the infrastructure fails
-//	internal/pool       warm sandboxes, made off the callers' path
-//	internal/factory    boots, checkpoints and restores sandboxes
+//	internal/serve      a call from arrival to result; reservations
+//	  httpapi             HTTP
+//	  admission           who may run, who waits, who is sent away
+//	  breaker             stops intake when the infrastructure fails
+//	  pool                warm sandboxes, made off the callers' path
+//	  metrics             what is counted
 //	internal/sandbox    one sandbox: start, one program, end
-//	internal/worker     the Python process that becomes the program
-//	internal/verdict    how a call ended, from evidence (pure)
-//	internal/exitcall   hears from gVisor's kernel that the program exits
-//	internal/control    asks gVisor's kernel how the program ended, if not by an exit
-//	internal/runsc      gVisor's command lines
-//	internal/bundle     the OCI specification as typed values
-//	internal/rootfs     the read-only root: host's Python, directory or OCI image
-//	internal/cgroup     memory, CPU and process limits; v1, v2 or none
-//	internal/image      the warm images, and which one a program wants (pure)
-//	internal/output     the end of a stream, and its length
-//	internal/spawn      processes that die with the daemon
-//	internal/state      the state folder: one daemon, and no survivors
-//	internal/procbox    plain processes, for --isolation=process
-//	internal/metrics    what is counted
+//	  image               the warm images, and which one a program wants (pure)
+//	  worker              the Python process that becomes the program
+//	  verdict             how a call ended, from evidence (pure)
+//	  output              the end of a stream, and its length
+//	  plain               plain processes, for --isolation=process
+//	internal/gvisor     boots, checkpoints and restores sandboxes
+//	  runsc               gVisor's command lines
+//	  bundle              the OCI specification as typed values
+//	  rootfs              the read-only root: host's Python, directory or OCI image
+//	  exitcall            hears from gVisor's kernel that the program exits
+//	  control             asks gVisor's kernel how the program ended, if not by an exit
+//	internal/host       what the daemon needs of the machine
+//	  cgroup              memory, CPU and process limits; v1, v2 or none
+//	  spawn               processes that die with the daemon
+//	  state               the state folder: one daemon, and no survivors
 //
 // # What is not obvious
 //

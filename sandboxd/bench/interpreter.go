@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/bundle"
-	"github.com/sluice-rl/sluice/sandboxd/internal/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/bundle"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
 )
 
 // forks runs argv[2] argv[3] times, each time in a fork of an interpreter that

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
-	"github.com/sluice-rl/sluice/sandboxd/internal/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
 )
 
 // benchPrograms are the three programs of the README's table.

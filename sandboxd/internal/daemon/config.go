@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/admission"
-	"github.com/sluice-rl/sluice/sandboxd/internal/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/admission"
 )
 
 // ErrConfig occurs when flags or environment variables make no sense.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/rootfs"
-	"github.com/sluice-rl/sluice/sandboxd/internal/runsc"
-	"github.com/sluice-rl/sluice/sandboxd/internal/state"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/rootfs"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/runsc"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/state"
 )
 
 func parse(t *testing.T, env map[string]string, args ...string) (*Config, error) {

@@ -13,22 +13,21 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
-	"github.com/sluice-rl/sluice/sandboxd/internal/admission"
-	"github.com/sluice-rl/sluice/sandboxd/internal/breaker"
-	"github.com/sluice-rl/sluice/sandboxd/internal/bundle"
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
-	"github.com/sluice-rl/sluice/sandboxd/internal/exitcall"
-	"github.com/sluice-rl/sluice/sandboxd/internal/factory"
-	"github.com/sluice-rl/sluice/sandboxd/internal/image"
-	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
-	"github.com/sluice-rl/sluice/sandboxd/internal/pool"
-	"github.com/sluice-rl/sluice/sandboxd/internal/procbox"
-	"github.com/sluice-rl/sluice/sandboxd/internal/rootfs"
-	"github.com/sluice-rl/sluice/sandboxd/internal/runsc"
-	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
-	"github.com/sluice-rl/sluice/sandboxd/internal/service"
-	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
-	"github.com/sluice-rl/sluice/sandboxd/internal/state"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/bundle"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/exitcall"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/rootfs"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/runsc"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/spawn"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/state"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/plain"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/admission"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/breaker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/metrics"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/pool"
 )
 
 // hostProcesses bounds the host's processes and threads of one sandbox. gVisor
@@ -45,7 +44,7 @@ type Daemon struct {
 	exits       *exitcall.Listener
 	pool        *pool.Pool
 	gate        *admission.Gate
-	service     *service.Service
+	service     *serve.Service
 	metrics     *metrics.Metrics
 	protections api.Protections
 
@@ -84,10 +83,10 @@ func New(ctx context.Context, cfg *Config, log *slog.Logger) (*Daemon, error) {
 	for _, img := range image.Standard() {
 		names = append(names, img.Name)
 	}
-	d.service = service.New(service.Config{
+	d.service = serve.New(serve.Config{
 		DefaultTimeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout, MaxCode: int(cfg.MaxCode), MaxWait: cfg.MaxWait,
 		Images: names, Choose: image.Choose,
-	}, d.gate, source{d.pool}, breaker.New(breaker.Config{
+	}, d.gate, d.pool, breaker.New(breaker.Config{
 		Window: cfg.BreakerWindow, Threshold: cfg.BreakerThreshold, Cooldown: cfg.BreakerCooldown,
 	}), d.metrics, d.protections, log)
 	return d, nil
@@ -121,10 +120,10 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 	cfg := d.cfg
 	limits := cgroup.Limits{MemoryBytes: int64(cfg.Memory), CPUs: cfg.CPUs, HostProcesses: hostProcesses}
 	if cfg.Isolation == Process {
-		return processMaker{procbox.New(procbox.Config{
+		return plain.New(plain.Config{
 			Python: cfg.Python, Dir: filepath.Join(d.dir.Path, "run"), Prefix: d.dir.Prefix(), Groups: d.groups, Group: limits,
 			KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
-		}, d.spawner)}, nil
+		}, d.spawner), nil
 	}
 	executable, _ := os.Executable()
 	path, err := runsc.Locate(cfg.Runsc, executable)
@@ -162,7 +161,7 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 	if !d.groups.Has("memory") {
 		inside.AddressSpace = uint64(cfg.Memory)
 	}
-	made, err := factory.New(factory.Config{
+	made, err := gvisor.New(gvisor.Config{
 		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits,
 		StateDir: d.dir.Path, Prefix: d.dir.Prefix(),
 		KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
@@ -173,7 +172,7 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 	}
 	d.log.Info("gVisor", "runsc", path, "version", version, "platform", cfg.Platform, "rootless", runtime.Rootless,
 		"root", root.Path, "cgroups", d.groups.Version())
-	return gvisorMaker{made}, nil
+	return made, nil
 }
 
 // Prepare proves that a program runs, builds the first image, and proves it
@@ -244,7 +243,7 @@ func (d *Daemon) Health() (api.Health, bool) {
 }
 
 // Service runs calls.
-func (d *Daemon) Service() *service.Service { return d.service }
+func (d *Daemon) Service() *serve.Service { return d.service }
 
 // StopIntake refuses new calls and sends waiting callers away.
 func (d *Daemon) StopIntake() {
@@ -273,42 +272,4 @@ func (d *Daemon) Close() error {
 	}
 	errs = append(errs, d.dir.Close())
 	return errors.Join(errs...)
-}
-
-// source lets the service take from the pool.
-type source struct{ *pool.Pool }
-
-func (s source) Take(ctx context.Context, name string, cold bool) (service.Sandbox, error) {
-	return s.Pool.Take(ctx, name, cold)
-}
-
-// gvisorMaker lets the pool take from the factory.
-type gvisorMaker struct{ *factory.Factory }
-
-func (m gvisorMaker) Restore(ctx context.Context, name string) (pool.Sandbox, error) {
-	return keep(m.Factory.Restore(ctx, name))
-}
-
-func (m gvisorMaker) Boot(ctx context.Context) (pool.Sandbox, error) {
-	return keep(m.Factory.Boot(ctx))
-}
-
-type processMaker struct{ *procbox.Maker }
-
-func (m processMaker) Build(context.Context, image.Image) error { return errNoImages }
-
-func (m processMaker) Restore(context.Context, string) (pool.Sandbox, error) {
-	return nil, errNoImages
-}
-
-func (m processMaker) Boot(ctx context.Context) (pool.Sandbox, error) { return keep(m.Maker.Boot(ctx)) }
-
-var errNoImages = errors.New("plain processes have no images")
-
-// keep avoids an interface that holds a nil pointer.
-func keep(box *sandbox.Sandbox, err error) (pool.Sandbox, error) {
-	if err != nil {
-		return nil, err
-	}
-	return box, nil
 }

@@ -20,7 +20,7 @@ func TestExitIsHeardAsItHappens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := box.(*sandbox.Sandbox)
+			s := box.(*sandbox.Instance)
 			r, err := s.Run(t.Context(), "print('to the last byte'); raise SystemExit(7)", 10*time.Second)
 			if err != nil || r.ExitCode != 7 || r.Stdout.Text() != "to the last byte\n" {
 				t.Errorf("cold %v: exit code %d, stdout %q, %v", cold, r.ExitCode, r.Stdout.Text(), err)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/rootfs"
-	"github.com/sluice-rl/sluice/sandboxd/internal/runsc"
-	"github.com/sluice-rl/sluice/sandboxd/internal/state"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/rootfs"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/runsc"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/state"
 )
 
 // Exit codes.
@@ -106,7 +106,7 @@ func Serve(ctx context.Context, args []string, stdout io.Writer) error {
 		case <-hard.Done():
 		}
 	}()
-	return serve(graceful, hard, cfg, log)
+	return run(graceful, hard, cfg, log)
 }
 
 // Parse reads args, then the environment for what args did not set.

@@ -2,7 +2,7 @@ package daemon
 
 import (
 	"github.com/sluice-rl/sluice/sandboxd/api"
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
 )
 
 // protect says what holds each limit on this machine, and what does not.

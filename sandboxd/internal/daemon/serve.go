@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/server"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/httpapi"
 )
 
-// serve runs the daemon until graceful ends, then drains it; hard cuts the
+// run keeps the daemon until graceful ends, then drains it; hard cuts the
 // draining short.
-func serve(graceful, hard context.Context, cfg *Config, log *slog.Logger) (err error) {
+func run(graceful, hard context.Context, cfg *Config, log *slog.Logger) (err error) {
 	d, err := New(graceful, cfg, log)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (d *Daemon) listen(ctx context.Context) ([]*http.Server, <-chan error, erro
 	if err := os.Remove(d.cfg.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("remove stale socket: %w", err)
 	}
-	handler := server.New(server.Config{
+	handler := httpapi.New(httpapi.Config{
 		Caller: d.service, Health: d.Health, RetryAfter: d.gate.RetryAfter, Metrics: d.metrics,
 		MaxBody: 6*int64(d.cfg.MaxCode) + 64<<10, // JSON may write one byte as six
 		Log:     d.log,
@@ -112,7 +112,7 @@ func (d *Daemon) listen(ctx context.Context) ([]*http.Server, <-chan error, erro
 		return nil, nil, errors.Join(fmt.Errorf("%w: --listen: %w", ErrConfig, err), servers[0].Close())
 	}
 	d.log.Info("listening on TCP", "address", tcp.Addr().String())
-	return append(servers, start(ctx, tcp, server.WithToken(handler, strings.TrimSpace(string(token))), failed)), failed, nil
+	return append(servers, start(ctx, tcp, httpapi.WithToken(handler, strings.TrimSpace(string(token))), failed)), failed, nil
 }
 
 func start(ctx context.Context, l net.Listener, h http.Handler, failed chan<- error) *http.Server {

@@ -43,7 +43,7 @@ func serveProcesses(t *testing.T, args ...string) *served {
 	graceful, signal := context.WithCancel(t.Context())
 	hard, again := context.WithCancel(context.Background())
 	s := &served{cfg: cfg, signal: signal, again: again, ended: make(chan error, 1)}
-	go func() { s.ended <- serve(graceful, hard, cfg, testLog(t)) }()
+	go func() { s.ended <- run(graceful, hard, cfg, testLog(t)) }()
 	t.Cleanup(func() { signal(); again(); <-s.ended })
 	if s.client, err = client.New(client.Config{Address: cfg.Socket}); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
-	"github.com/sluice-rl/sluice/sandboxd/internal/state"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/state"
 )
 
 // leakCalls is how many calls the leak test makes; the full test is
@@ -283,7 +283,7 @@ func TestWithoutControlGroups(t *testing.T) {
 }
 
 // A broken runtime opens the breaker instead of failing call after call, and a
-// mended one closes it.
+// repaired one closes it.
 func TestBreakerStopsIntake(t *testing.T) {
 	runscPath := needGVisor(t)
 	dir := t.TempDir()
@@ -341,6 +341,6 @@ func TestBreakerStopsIntake(t *testing.T) {
 	cancel()
 	<-watched
 	if r := call(t, d, api.Request{Code: "print(1)"}); r.Outcome != api.OK {
-		t.Errorf("after mending: %s", r.Outcome)
+		t.Errorf("after the repair: %s", r.Outcome)
 	}
 }

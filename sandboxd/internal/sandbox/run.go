@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
-	"github.com/sluice-rl/sluice/sandboxd/internal/verdict"
-	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/verdict"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/worker"
 )
 
 // How the end of a program became known, fastest first.
@@ -19,13 +19,13 @@ const (
 )
 
 // HeardBy tells how the end of the program became known; "" if it was stopped.
-func (s *Sandbox) HeardBy() string { return s.heardBy }
+func (s *Instance) HeardBy() string { return s.heardBy }
 
 // Run gives the sandbox its one program and returns how it went. It returns an
 // error only if ctx ends, the sandbox was used before, or the program cannot be
 // framed. The streams, the outcome and the measurements of the result are set;
 // waiting times and protections are the caller's to add.
-func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (api.Result, error) {
+func (s *Instance) Run(ctx context.Context, code string, limit time.Duration) (api.Result, error) {
 	if s.used {
 		return api.Result{}, ErrUsed
 	}
@@ -92,7 +92,7 @@ func (s *Sandbox) Run(ctx context.Context, code string, limit time.Duration) (ap
 	return s.report(stop, status, wall, used), nil
 }
 
-func (s *Sandbox) report(stop verdict.Stop, status int, wall time.Duration, used cgroup.Usage) api.Result {
+func (s *Instance) report(stop verdict.Stop, status int, wall time.Duration, used cgroup.Usage) api.Result {
 	r := api.Result{
 		WallMS: ms(wall), CPUMS: ms(used.CPU), PeakMemory: used.PeakMemory,
 		Warm: s.cfg.Warm, Image: s.cfg.Image, SandboxID: s.cfg.ID,
@@ -122,7 +122,7 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // Started says that the worker acknowledged the program: from then on the
 // program may have done anything.
-func (s *Sandbox) Started() bool {
+func (s *Instance) Started() bool {
 	select {
 	case <-s.opening.reached(worker.Run):
 		return true

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
-	"github.com/sluice-rl/sluice/sandboxd/internal/control"
-	"github.com/sluice-rl/sluice/sandboxd/internal/exitcall"
-	"github.com/sluice-rl/sluice/sandboxd/internal/output"
-	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
-	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/control"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/exitcall"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/spawn"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/output"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/worker"
 )
 
 // ErrUsed occurs when a second program is given to a sandbox.
@@ -66,8 +66,8 @@ type Config struct {
 	OutputLimit int64
 }
 
-// Sandbox is a started sandbox. Start makes it; Destroy must be called.
-type Sandbox struct {
+// Instance is a started sandbox. Start makes it; Destroy must be called.
+type Instance struct {
 	cfg   Config
 	cmd   *exec.Cmd
 	stdin *os.File
@@ -95,8 +95,8 @@ type Sandbox struct {
 const joinScript = `while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"`
 
 // Start starts a sandbox and waits until it has written cfg.Await.
-func Start(ctx context.Context, sp *spawn.Spawner, cfg Config) (*Sandbox, error) {
-	s := &Sandbox{cfg: cfg, exited: make(chan struct{}), overflow: make(chan struct{})}
+func Start(ctx context.Context, sp *spawn.Spawner, cfg Config) (Sandbox, error) {
+	s := &Instance{cfg: cfg, exited: make(chan struct{}), overflow: make(chan struct{})}
 	budget := output.NewBudget(cfg.OutputLimit, func() { close(s.overflow) })
 	s.stdout, s.stderr = output.NewTail(cfg.KeepOutput, budget), output.NewTail(cfg.KeepOutput, budget)
 	lines := []string{cfg.Await, worker.Run}
@@ -123,7 +123,7 @@ func Start(ctx context.Context, sp *spawn.Spawner, cfg Config) (*Sandbox, error)
 
 // await waits until the worker has written line; if it never will, it destroys
 // the sandbox.
-func (s *Sandbox) await(ctx context.Context, line string) error {
+func (s *Instance) await(ctx context.Context, line string) error {
 	select {
 	case <-s.opening.reached(line):
 		return nil
@@ -136,7 +136,7 @@ func (s *Sandbox) await(ctx context.Context, line string) error {
 }
 
 // settle does ahead of the call what need not be done while a caller waits.
-func (s *Sandbox) settle() {
+func (s *Instance) settle() {
 	s.connect()
 	s.waited = s.askForEnd()
 	s.cfg.Group.SetBackground(false)
@@ -145,7 +145,7 @@ func (s *Sandbox) settle() {
 
 // connect opens the control connection ahead of the call. Without it the call
 // ends later, with the runtime's process, but just as well.
-func (s *Sandbox) connect() {
+func (s *Instance) connect() {
 	if s.cfg.ControlRoot == "" {
 		return
 	}
@@ -154,13 +154,13 @@ func (s *Sandbox) connect() {
 	}
 }
 
-func (s *Sandbox) failStart(reason string) error {
+func (s *Instance) failStart(reason string) error {
 	said, _, _ := s.stderr.Bytes()
 	err := &StartError{ID: s.cfg.ID, Reason: reason, Said: fmt.Sprintf("%q %s", said, s.RuntimeError())}
 	return errors.Join(err, s.Destroy())
 }
 
-func (s *Sandbox) launch(sp *spawn.Spawner) error {
+func (s *Instance) launch(sp *spawn.Spawner) error {
 	argv := s.cfg.Argv
 	if files := s.cfg.Group.ProcsFiles(); len(files) > 0 {
 		argv = append(append(append([]string{"/bin/sh", "-c", joinScript, "sh"}, files...), "--"), argv...)
@@ -209,20 +209,20 @@ func (s *Sandbox) launch(sp *spawn.Spawner) error {
 }
 
 // ID names the sandbox.
-func (s *Sandbox) ID() string { return s.cfg.ID }
+func (s *Instance) ID() string { return s.cfg.ID }
 
 // Image names what it was made from.
-func (s *Sandbox) Image() string { return s.cfg.Image }
+func (s *Instance) Image() string { return s.cfg.Image }
 
 // Warm says that it was restored from a checkpoint.
-func (s *Sandbox) Warm() bool { return s.cfg.Warm }
+func (s *Instance) Warm() bool { return s.cfg.Warm }
 
 // Exited is closed when the sandbox's host process has ended.
-func (s *Sandbox) Exited() <-chan struct{} { return s.exited }
+func (s *Instance) Exited() <-chan struct{} { return s.exited }
 
 // RuntimeError returns what the runtime logged as its own failure, "" if
 // nothing.
-func (s *Sandbox) RuntimeError() string {
+func (s *Instance) RuntimeError() string {
 	if s.cfg.RuntimeLog == "" {
 		return ""
 	}
@@ -230,7 +230,7 @@ func (s *Sandbox) RuntimeError() string {
 }
 
 // Kill ends everything in the sandbox, at once.
-func (s *Sandbox) Kill() {
+func (s *Instance) Kill() {
 	if s.cmd == nil || s.cmd.Process == nil {
 		return
 	}
@@ -245,7 +245,7 @@ func (s *Sandbox) Kill() {
 }
 
 // Destroy kills the sandbox and removes its traces. It may be called twice.
-func (s *Sandbox) Destroy() error {
+func (s *Instance) Destroy() error {
 	var err error
 	s.destroy.Do(func() {
 		s.Kill()
@@ -256,7 +256,7 @@ func (s *Sandbox) Destroy() error {
 }
 
 // cleanUp closes and removes what belongs to the sandbox on the host.
-func (s *Sandbox) cleanUp() error {
+func (s *Instance) cleanUp() error {
 	if s.stdin != nil {
 		_ = s.stdin.Close()
 	}
@@ -281,7 +281,7 @@ func (s *Sandbox) cleanUp() error {
 
 // send writes the program and closes stdin, so that the program reads end of
 // file. A worker that dies meanwhile makes it fail, which the exit tells anyway.
-func (s *Sandbox) send(frame []byte) {
+func (s *Instance) send(frame []byte) {
 	_, _ = s.stdin.Write(frame)
 	_ = s.stdin.Close()
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
 )
 
 // clockTick is the unit of times in /proc/PID/stat, on every Linux of today.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
 )
 
 // memoryPoll is how often a running sandbox is looked at for OOM kills.
@@ -18,7 +18,7 @@ const memoryPoll = 100 * time.Millisecond
 // outOfMemory returns a channel that is closed when the kernel has killed a
 // process of the sandbox for its memory. gVisor may outlive the loss of one of
 // its processes and hang; without this, the time limit would get the blame.
-func (s *Sandbox) outOfMemory(ctx context.Context) <-chan struct{} {
+func (s *Instance) outOfMemory(ctx context.Context) <-chan struct{} {
 	if s.cfg.Group == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (s *Sandbox) outOfMemory(ctx context.Context) <-chan struct{} {
 
 // askForEnd returns a channel that receives the program's status as soon as
 // gVisor's kernel knows it; nothing comes if the sandbox dies as a whole.
-func (s *Sandbox) askForEnd() <-chan syscall.WaitStatus {
+func (s *Instance) askForEnd() <-chan syscall.WaitStatus {
 	if s.control == nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (s *Sandbox) askForEnd() <-chan syscall.WaitStatus {
 	return notice
 }
 
-func (s *Sandbox) hasExited() bool {
+func (s *Instance) hasExited() bool {
 	select {
 	case <-s.exited:
 		return true
@@ -69,7 +69,7 @@ func (s *Sandbox) hasExited() bool {
 
 // usage is what the sandbox has consumed, by its control group or, without one,
 // by the host's account of its processes.
-func (s *Sandbox) usage() cgroup.Usage {
+func (s *Instance) usage() cgroup.Usage {
 	if s.cfg.Group != nil {
 		return s.cfg.Group.Usage()
 	}
@@ -84,7 +84,7 @@ func (s *Sandbox) usage() cgroup.Usage {
 }
 
 // cpu is the CPU time that the sandbox has consumed.
-func (s *Sandbox) cpu() time.Duration {
+func (s *Instance) cpu() time.Duration {
 	if s.cfg.Group != nil {
 		return s.cfg.Group.CPU()
 	}
@@ -97,7 +97,7 @@ const drainPatience = time.Second
 
 // drainToEnd reads the streams to their ends; a stray holder of a pipe is not
 // waited for.
-func (s *Sandbox) drainToEnd() {
+func (s *Instance) drainToEnd() {
 	for _, f := range s.streams {
 		_ = f.SetReadDeadline(time.Now().Add(drainPatience))
 	}
@@ -106,7 +106,7 @@ func (s *Sandbox) drainToEnd() {
 
 // drainNow reads what the pipes hold. The program has ended, so everything that
 // it wrote is there; the ends of the streams come only with the sandbox's.
-func (s *Sandbox) drainNow() {
+func (s *Instance) drainNow() {
 	for _, f := range s.streams {
 		_ = f.SetReadDeadline(time.Unix(1, 0)) // ends the readers
 	}

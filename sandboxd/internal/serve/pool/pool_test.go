@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
-	"github.com/sluice-rl/sluice/sandboxd/internal/image"
-	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/metrics"
 )
 
 // box is a sandbox that does nothing.
@@ -59,7 +60,7 @@ func (m *maker) Build(context.Context, image.Image) error {
 	return m.buildError
 }
 
-func (m *maker) Restore(ctx context.Context, name string) (Sandbox, error) {
+func (m *maker) Restore(ctx context.Context, name string) (sandbox.Sandbox, error) {
 	m.mu.Lock()
 	m.inTheMaking++
 	m.mostInTheMaking = max(m.mostInTheMaking, m.inTheMaking)
@@ -80,7 +81,7 @@ func (m *maker) Restore(ctx context.Context, name string) (Sandbox, error) {
 	return m.add(name, true), nil
 }
 
-func (m *maker) Boot(context.Context) (Sandbox, error) {
+func (m *maker) Boot(context.Context) (sandbox.Sandbox, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.booted++
@@ -228,7 +229,7 @@ func TestADeadSandboxIsReplacedAndNeverHandedOut(t *testing.T) {
 	m := &maker{}
 	inPool(t, Config{Targets: map[string]int{image.Bare: 1}}, m, func(t *testing.T, p *Pool) {
 		p.mu.Lock()
-		dead := p.shelves[0].ready[0].(*box)
+		dead := p.stocks[0].ready[0].(*box)
 		p.mu.Unlock()
 		close(dead.exited)
 		time.Sleep(time.Minute)
@@ -342,7 +343,7 @@ func TestWaitersComeBeforeShelves(t *testing.T) {
 		begin := time.Now()
 		b := take(t, p, image.Bare)
 		if b.image != image.Bare || time.Since(begin) > 2*time.Second {
-			t.Errorf("got %s after %s, want bare before the shelves are filled", b.image, time.Since(begin))
+			t.Errorf("got %s after %s, want bare before the stocks are filled", b.image, time.Since(begin))
 		}
 	})
 }

@@ -1,10 +1,10 @@
-// Package service runs calls: it joins admission, the source of sandboxes, the
+// Package serve runs calls: it joins admission, the source of sandboxes, the
 // circuit breaker and the metrics. It knows neither HTTP nor gVisor.
 //
 // Promises: one sandbox per call, destroyed afterwards; waiting and starting
 // are measured apart from running; a sandbox that dies before it took the
 // program is replaced once; a caller that goes away ends its call.
-package service
+package serve
 
 import (
 	"context"
@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
-	"github.com/sluice-rl/sluice/sandboxd/internal/admission"
-	"github.com/sluice-rl/sluice/sandboxd/internal/breaker"
-	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/admission"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/breaker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/metrics"
 )
 
 // ErrUnknownReservation occurs when a call names a reservation that is not held.
@@ -43,21 +44,10 @@ type InvalidError struct{ Err error }
 func (e *InvalidError) Error() string { return e.Err.Error() }
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// Sandbox is one single-use sandbox.
-type Sandbox interface {
-	ID() string
-	Image() string
-	Warm() bool
-	// Started says whether it took the program.
-	Started() bool
-	Run(ctx context.Context, code string, limit time.Duration) (api.Result, error)
-	Destroy() error
-}
-
 // Source provides sandboxes.
 type Source interface {
 	// Take returns a sandbox that is ready; cold asks for a booted one.
-	Take(ctx context.Context, image string, cold bool) (Sandbox, error)
+	Take(ctx context.Context, image string, cold bool) (sandbox.Sandbox, error)
 }
 
 // Config bounds calls.
@@ -199,7 +189,7 @@ func (s *Service) execute(ctx context.Context, req api.Request) (result api.Resu
 }
 
 // discard destroys a sandbox off the caller's path.
-func (s *Service) discard(box Sandbox) {
+func (s *Service) discard(box sandbox.Sandbox) {
 	s.ending.Go(func() {
 		if err := box.Destroy(); err != nil {
 			s.metrics.CleanupFailures.Inc()

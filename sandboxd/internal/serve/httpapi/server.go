@@ -1,4 +1,4 @@
-// Package server speaks HTTP for the daemon.
+// Package httpapi speaks HTTP for the daemon.
 //
 //	POST /v1/run      api.Request  → api.Result
 //	POST /v1/reserve  (no body)    → a stream: one line of api.Reserved, then
@@ -10,7 +10,7 @@
 // Every other answer is an api.Failure. Promises: a client that goes away ends
 // its call or its reservation; an answer never carries the daemon's own files
 // or environment.
-package server
+package httpapi
 
 import (
 	"context"
@@ -29,9 +29,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
-	"github.com/sluice-rl/sluice/sandboxd/internal/admission"
-	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
-	"github.com/sluice-rl/sluice/sandboxd/internal/service"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/admission"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/metrics"
 )
 
 // Caller runs calls.
@@ -157,8 +157,8 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		h.Metrics.Refused.WithLabelValues("client_gone").Inc()
 		return // nobody listens
 	}
-	var tripped *service.TrippedError
-	var invalid *service.InvalidError
+	var tripped *serve.TrippedError
+	var invalid *serve.InvalidError
 	f, status := api.Failure{Message: err.Error()}, http.StatusServiceUnavailable
 	switch {
 	case errors.Is(err, admission.ErrFull):
@@ -169,9 +169,9 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		f.Code, f.RetryAfterMS = api.CodeTripped, tripped.RetryAfter.Milliseconds()
 	case errors.As(err, &invalid):
 		f.Code, status = api.CodeBadRequest, http.StatusBadRequest
-	case errors.Is(err, service.ErrReservationBusy):
+	case errors.Is(err, serve.ErrReservationBusy):
 		f.Code, status = api.CodeBadRequest, http.StatusConflict
-	case errors.Is(err, service.ErrUnknownReservation):
+	case errors.Is(err, serve.ErrUnknownReservation):
 		f.Code, status = api.CodeUnknownReservation, http.StatusGone
 	default:
 		h.Log.Error("call failed", "err", err)

@@ -1,11 +1,11 @@
-// Package procbox runs programs as plain processes of the host. It isolates
+// Package plain runs programs as plain processes of the host. It isolates
 // nothing; it exists for machines where gVisor cannot run and whoever starts the
 // daemon has said that he knows.
 //
 // Reads: the host's interpreter. Writes: one folder per program. Promises: the
 // same worker, outcomes and output handling as a real sandbox; wall time and
 // output limits hold, memory and CPU where there are control groups.
-package procbox
+package plain
 
 import (
 	"context"
@@ -17,11 +17,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/bundle"
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/bundle"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/spawn"
 	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
-	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
-	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/worker"
 )
 
 // ImageName is the image that results name.
@@ -39,6 +40,9 @@ type Config struct {
 	StartTimeout time.Duration
 }
 
+// ErrNoImages occurs when a warm process is asked for.
+var ErrNoImages = errors.New("plain processes have no images")
+
 // Maker starts processes. Make it with New.
 type Maker struct {
 	cfg     Config
@@ -48,8 +52,14 @@ type Maker struct {
 // New returns a maker.
 func New(cfg Config, spawner *spawn.Spawner) *Maker { return &Maker{cfg: cfg, spawner: spawner} }
 
+// Build fails: there is nothing to warm up.
+func (m *Maker) Build(context.Context, image.Image) error { return ErrNoImages }
+
+// Restore fails likewise.
+func (m *Maker) Restore(context.Context, string) (sandbox.Sandbox, error) { return nil, ErrNoImages }
+
 // Boot starts one interpreter in an empty folder of its own.
-func (m *Maker) Boot(ctx context.Context) (*sandbox.Sandbox, error) {
+func (m *Maker) Boot(ctx context.Context) (sandbox.Sandbox, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.cfg.StartTimeout, fmt.Errorf("not ready within %s", m.cfg.StartTimeout))
 	defer cancel()
 	var b [6]byte

@@ -1,11 +1,11 @@
-// Package factory makes sandboxes: booted from nothing, or restored from an
+// Package gvisor makes sandboxes: booted from nothing, or restored from an
 // image that it checkpointed itself.
 //
 // Reads: the root file system, the images. Writes: bundles, images and one
 // folder per sandbox under the state directory. Promises: every sandbox has a
 // fresh id, its own control group and its own folder, and takes both away with
 // it when it is destroyed.
-package factory
+package gvisor
 
 import (
 	"context"
@@ -21,15 +21,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/bundle"
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
-	"github.com/sluice-rl/sluice/sandboxd/internal/exitcall"
-	"github.com/sluice-rl/sluice/sandboxd/internal/image"
-	"github.com/sluice-rl/sluice/sandboxd/internal/rootfs"
-	"github.com/sluice-rl/sluice/sandboxd/internal/runsc"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/bundle"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/exitcall"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/rootfs"
+	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/runsc"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/spawn"
 	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
-	"github.com/sluice-rl/sluice/sandboxd/internal/spawn"
-	"github.com/sluice-rl/sluice/sandboxd/internal/worker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/worker"
 )
 
 // ErrNoImage occurs when a restore is asked for from an image that was not built.
@@ -94,14 +94,14 @@ func (f *Factory) writeBundle(mode worker.Mode, img image.Image) error {
 }
 
 // Boot makes a cold sandbox.
-func (f *Factory) Boot(ctx context.Context) (*sandbox.Sandbox, error) {
+func (f *Factory) Boot(ctx context.Context) (sandbox.Sandbox, error) {
 	return f.start(ctx, image.Cold, worker.Ready, false, func(id, folder string) []string {
 		return f.cfg.Runtime.Run(folder, f.bundleDir(image.Cold), id)
 	})
 }
 
 // Restore makes a warm sandbox from a built image.
-func (f *Factory) Restore(ctx context.Context, name string) (*sandbox.Sandbox, error) {
+func (f *Factory) Restore(ctx context.Context, name string) (sandbox.Sandbox, error) {
 	f.mu.Lock()
 	built := f.built[name]
 	f.mu.Unlock()
@@ -159,7 +159,7 @@ func (f *Factory) checkpoint(ctx context.Context, folder, dir, id string) error 
 	return nil
 }
 
-func (f *Factory) start(ctx context.Context, name, await string, warm bool, argv func(id, folder string) []string) (*sandbox.Sandbox, error) {
+func (f *Factory) start(ctx context.Context, name, await string, warm bool, argv func(id, folder string) []string) (sandbox.Sandbox, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.StartTimeout, fmt.Errorf("not ready within %s", f.cfg.StartTimeout))
 	defer cancel()
 	id := f.newID()

@@ -3,7 +3,7 @@
 //
 // Promises: a sandbox is handed out once; one that died while waiting is never
 // handed out; makers work at a fixed concurrency and serve waiting callers
-// before they fill shelves; a caller waits at most WarmWait for a warm sandbox
+// before they refill; a caller waits at most WarmWait for a warm sandbox
 // and then gets a booted one, which is counted. It knows neither gVisor nor
 // HTTP.
 package pool
@@ -17,30 +17,19 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
-	"github.com/sluice-rl/sluice/sandboxd/internal/image"
-	"github.com/sluice-rl/sluice/sandboxd/internal/metrics"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/metrics"
 )
 
 // ErrClosed occurs when a sandbox is asked for after Close.
 var ErrClosed = errors.New("pool is closed")
 
-// Sandbox is what the pool keeps.
-type Sandbox interface {
-	ID() string
-	Image() string
-	Warm() bool
-	Started() bool
-	Run(ctx context.Context, code string, limit time.Duration) (api.Result, error)
-	Destroy() error
-	// Exited is closed when the sandbox has died.
-	Exited() <-chan struct{}
-}
-
 // Maker makes sandboxes.
 type Maker interface {
 	Build(ctx context.Context, img image.Image) error
-	Restore(ctx context.Context, name string) (Sandbox, error)
-	Boot(ctx context.Context) (Sandbox, error)
+	Restore(ctx context.Context, name string) (sandbox.Sandbox, error)
+	Boot(ctx context.Context) (sandbox.Sandbox, error)
 }
 
 // Config says how many sandboxes to keep.
@@ -65,7 +54,7 @@ const (
 	maxBuildRetry     = 5 * time.Minute
 )
 
-// refillDelay is how long a shelf waits before it makes up for a sandbox that
+// refillDelay is how long a stock waits before it makes up for a sandbox that
 // was taken while nobody waits for one: making the next costs a fraction of a
 // second of CPU, and most programs are over before it has begun.
 const refillDelay = 25 * time.Millisecond
@@ -83,18 +72,18 @@ type Pool struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	shelves []*shelf // smallest image first
+	stocks  []*stock // smallest image first
 	started bool     // Build was called
 	closed  bool
 }
 
-// shelf holds one image's sandboxes.
-type shelf struct {
+// stock holds one image's sandboxes.
+type stock struct {
 	image    image.Image
 	target   int
-	ready    []Sandbox
+	ready    []sandbox.Sandbox
 	making   int
-	waiting  []chan Sandbox
+	waiting  []chan sandbox.Sandbox
 	failures int       // restores in a row; reset by success and by a build
 	pauseTo  time.Time // no restore before
 	refillAt time.Time // no restore before if nobody waits
@@ -113,7 +102,7 @@ func New(cfg Config, images []image.Image, maker Maker, m *metrics.Metrics, log 
 	p.changed = sync.NewCond(&p.mu)
 	for _, img := range images {
 		if target, ok := cfg.Targets[img.Name]; ok {
-			p.shelves = append(p.shelves, &shelf{image: img, target: target})
+			p.stocks = append(p.stocks, &stock{image: img, target: target})
 		}
 	}
 	return p
@@ -130,12 +119,12 @@ func (p *Pool) Build(ctx context.Context) {
 	for range p.cfg.Makers {
 		p.work.Go(p.make)
 	}
-	if len(p.shelves) == 0 {
+	if len(p.stocks) == 0 {
 		return
 	}
-	p.build(ctx, p.shelves[0])
+	p.build(ctx, p.stocks[0])
 	p.work.Go(func() {
-		for _, s := range p.shelves[1:] {
+		for _, s := range p.stocks[1:] {
 			if p.ctx.Err() != nil {
 				return
 			}
@@ -144,7 +133,7 @@ func (p *Pool) Build(ctx context.Context) {
 	})
 }
 
-func (p *Pool) build(ctx context.Context, s *shelf) {
+func (p *Pool) build(ctx context.Context, s *stock) {
 	p.mu.Lock()
 	s.building = true
 	p.mu.Unlock()
@@ -170,7 +159,7 @@ func (p *Pool) build(ctx context.Context, s *shelf) {
 }
 
 // Take returns a sandbox for a program that wants image name.
-func (p *Pool) Take(ctx context.Context, name string, cold bool) (Sandbox, error) {
+func (p *Pool) Take(ctx context.Context, name string, cold bool) (sandbox.Sandbox, error) {
 	if cold {
 		return p.boot(ctx)
 	}
@@ -194,7 +183,7 @@ func (p *Pool) Take(ctx context.Context, name string, cold bool) (Sandbox, error
 		p.mu.Unlock()
 		return box, nil
 	}
-	delivery := make(chan Sandbox, 1)
+	delivery := make(chan sandbox.Sandbox, 1)
 	s.waiting = append(s.waiting, delivery)
 	p.changed.Broadcast()
 	p.mu.Unlock()
@@ -202,7 +191,7 @@ func (p *Pool) Take(ctx context.Context, name string, cold bool) (Sandbox, error
 }
 
 // await waits for a maker's delivery; nil says that the image is failing.
-func (p *Pool) await(ctx context.Context, s *shelf, delivery chan Sandbox) (Sandbox, error) {
+func (p *Pool) await(ctx context.Context, s *stock, delivery chan sandbox.Sandbox) (sandbox.Sandbox, error) {
 	// While the image is being built there is nothing to be impatient about:
 	// booting in the meantime would take the CPU from the build.
 	for pending := true; pending && ctx.Err() == nil; {
@@ -242,14 +231,14 @@ func (p *Pool) await(ctx context.Context, s *shelf, delivery chan Sandbox) (Sand
 	return p.boot(ctx)
 }
 
-// pending says that a shelf's image is still to be built.
-func (p *Pool) pending(s *shelf) bool {
+// pending says that a stock's image is still to be built.
+func (p *Pool) pending(s *stock) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !s.built && s.err == nil && !p.closed
 }
 
-func (p *Pool) boot(ctx context.Context) (Sandbox, error) {
+func (p *Pool) boot(ctx context.Context) (sandbox.Sandbox, error) {
 	begin := time.Now()
 	box, err := p.maker.Boot(ctx)
 	if err != nil {
@@ -260,13 +249,13 @@ func (p *Pool) boot(ctx context.Context) (Sandbox, error) {
 	return box, nil
 }
 
-// choose returns the shelf to take from: the smallest sufficient image with a
+// choose returns the stock to take from: the smallest sufficient image with a
 // sandbox ready, else the smallest that is built, else the smallest that is
 // still to be built, else none.
-func (p *Pool) choose(name string) *shelf {
-	var fallback, pending *shelf
+func (p *Pool) choose(name string) *stock {
+	var fallback, pending *stock
 	for _, candidate := range image.Larger(name) {
-		for _, s := range p.shelves {
+		for _, s := range p.stocks {
 			if s.image.Name != candidate {
 				continue
 			}
@@ -290,8 +279,8 @@ func (p *Pool) choose(name string) *shelf {
 	return fallback
 }
 
-// turnAway sends a shelf's waiters to cold sandboxes.
-func (s *shelf) turnAway() {
+// turnAway sends a stock's waiters to cold sandboxes.
+func (s *stock) turnAway() {
 	for _, d := range s.waiting {
 		d <- nil
 	}
@@ -299,7 +288,7 @@ func (s *shelf) turnAway() {
 }
 
 // pop returns a living sandbox, the one waiting longest.
-func (s *shelf) pop() Sandbox {
+func (s *stock) pop() sandbox.Sandbox {
 	for len(s.ready) > 0 {
 		box := s.ready[0]
 		s.ready = s.ready[1:]
@@ -313,12 +302,12 @@ func (s *shelf) pop() Sandbox {
 	return nil
 }
 
-// State describes the shelves for health.
+// State describes the stocks for health.
 func (p *Pool) State() []api.ImageHealth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := []api.ImageHealth{}
-	for _, s := range p.shelves {
+	for _, s := range p.stocks {
 		h := api.ImageHealth{Name: s.image.Name, Ready: len(s.ready), Target: s.target}
 		if s.err != nil {
 			h.Error = s.err.Error()
@@ -329,7 +318,7 @@ func (p *Pool) State() []api.ImageHealth {
 	return out
 }
 
-func (p *Pool) gauge(s *shelf) {
+func (p *Pool) gauge(s *stock) {
 	p.metrics.Ready.WithLabelValues(s.image.Name).Set(float64(len(s.ready)))
 }
 
@@ -342,8 +331,8 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	p.work.Wait()
 	p.mu.Lock()
-	var boxes []Sandbox
-	for _, s := range p.shelves {
+	var boxes []sandbox.Sandbox
+	for _, s := range p.stocks {
 		boxes = append(boxes, s.ready...)
 		s.ready = nil
 		s.turnAway()

@@ -1,4 +1,4 @@
-package service
+package serve
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/admission"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/admission"
 )
 
 // reservation is a slot that its holder keeps between calls.

@@ -3,6 +3,8 @@ package pool
 import (
 	"slices"
 	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
 )
 
 // make is one maker: it makes whatever is needed most, until the pool closes.
@@ -30,7 +32,7 @@ func (p *Pool) make() {
 
 // next waits until something must be made, and claims it: a sandbox, or an
 // image. nil: the pool closed.
-func (p *Pool) next() (s *shelf, build bool) {
+func (p *Pool) next() (s *stock, build bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !p.closed {
@@ -48,10 +50,10 @@ func (p *Pool) next() (s *shelf, build bool) {
 	return nil, false
 }
 
-// toBuild returns a shelf whose image is due for another build: it could not be
+// toBuild returns a stock whose image is due for another build: it could not be
 // built, or nothing can be restored from it. Restores still under way come first.
-func (p *Pool) toBuild(now time.Time) *shelf {
-	for _, s := range p.shelves {
+func (p *Pool) toBuild(now time.Time) *stock {
+	for _, s := range p.stocks {
 		if s.building || s.making > 0 {
 			continue
 		}
@@ -62,13 +64,13 @@ func (p *Pool) toBuild(now time.Time) *shelf {
 	return nil
 }
 
-// neediest returns the shelf with the most unserved waiters, else the one
+// neediest returns the stock with the most unserved waiters, else the one
 // filled least, else nil.
-func (p *Pool) neediest(now time.Time) *shelf {
-	var best *shelf
+func (p *Pool) neediest(now time.Time) *stock {
+	var best *stock
 	var bestWaiting int
 	var bestFill float64
-	for _, s := range p.shelves {
+	for _, s := range p.stocks {
 		if !s.built || s.building || s.failures >= failuresToRebuild || now.Before(s.pauseTo) {
 			continue
 		}
@@ -84,8 +86,8 @@ func (p *Pool) neediest(now time.Time) *shelf {
 	return best
 }
 
-// made delivers a sandbox to the first waiter or shelves it.
-func (p *Pool) made(s *shelf, box Sandbox) {
+// made delivers a sandbox to the first waiter or keeps it.
+func (p *Pool) made(s *stock, box sandbox.Sandbox) {
 	p.mu.Lock()
 	s.making--
 	s.failures = 0
@@ -102,7 +104,7 @@ func (p *Pool) made(s *shelf, box Sandbox) {
 }
 
 // failed pauses the image and sends its waiters to cold sandboxes.
-func (p *Pool) failed(s *shelf, err error) {
+func (p *Pool) failed(s *stock, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.making--
@@ -117,8 +119,8 @@ func (p *Pool) failed(s *shelf, err error) {
 	p.log.Error("sandbox could not be restored", "image", s.image.Name, "failures", s.failures, "err", err)
 }
 
-// watch replaces a sandbox that dies on its shelf.
-func (p *Pool) watch(s *shelf, box Sandbox) {
+// watch replaces a sandbox that dies while it waits.
+func (p *Pool) watch(s *stock, box sandbox.Sandbox) {
 	select {
 	case <-p.ctx.Done():
 		return

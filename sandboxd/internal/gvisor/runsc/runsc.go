@@ -87,12 +87,12 @@ type Runtime struct {
 
 // flags come before the sub-command. Each sandbox has a root folder of its own:
 // an attached restore leaves state files there, and removing it removes them.
-func (r Runtime) flags(root string) []string {
+func (r Runtime) flags(root, log string) []string {
 	flags := []string{
 		r.Path,
 		"--root=" + root,
 		"--shared-root=" + r.SharedRoot,
-		"--log=" + LogFile(root),
+		"--log=" + log,
 		"--platform=" + r.Platform,
 		"--network=none",
 		"--ignore-cgroups", // sandboxd has its own, see package cgroup
@@ -114,20 +114,18 @@ func LogFile(root string) string { return filepath.Join(root, "runsc.log") }
 
 // Run is the command line that boots a bundle and stays attached to it.
 func (r Runtime) Run(root, bundle, id string) []string {
-	return append(r.flags(root), "run", "--bundle="+bundle, id)
+	return append(r.flags(root, LogFile(root)), "run", "--bundle="+bundle, id)
 }
 
 // Checkpoint is the command line that saves a running sandbox and ends it.
 func (r Runtime) Checkpoint(root, image, id string) []string {
-	flags := r.flags(root)
-	flags[3] = "--log=" + LogFile(root) + ".checkpoint"
-	return append(flags, "checkpoint", "--image-path="+image, id)
+	return append(r.flags(root, LogFile(root)+".checkpoint"), "checkpoint", "--image-path="+image, id)
 }
 
 // Restore is the command line that makes a sandbox from a saved one and stays
 // attached to it.
 func (r Runtime) Restore(root, image, bundle, id string) []string {
-	return append(r.flags(root), "restore", "--image-path="+image, "--bundle="+bundle, id)
+	return append(r.flags(root, LogFile(root)), "restore", "--image-path="+image, "--bundle="+bundle, id)
 }
 
 // Env is the environment of runsc itself; a sandbox never sees it.

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluice-rl/sluice/sandboxd/internal/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
 )
 
 // ErrInUse occurs when another daemon holds the directory.
