@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -67,23 +68,26 @@ type Stage struct {
 	Writes    []string `yaml:"writes"`
 }
 
-// Retention is a duration, or Compact.
+// Retention is a duration, or Compact, or both.
 type Retention struct {
+	// Compact keeps the latest record of each key.
 	Compact bool
-	For     time.Duration
+	// For is how long records are kept; with Compact 0 means for ever.
+	For time.Duration
 }
 
-// UnmarshalYAML reads "168h" or "compact".
+// UnmarshalYAML reads "168h", "compact" or "compact 24h".
 func (r *Retention) UnmarshalYAML(n *yaml.Node) error {
-	if n.Value == "compact" {
+	rest, compact := strings.CutPrefix(n.Value, "compact")
+	if rest = strings.TrimSpace(rest); compact && rest == "" {
 		*r = Retention{Compact: true}
 		return nil
 	}
-	d, err := time.ParseDuration(n.Value)
+	d, err := time.ParseDuration(rest)
 	if err != nil || d <= 0 {
-		return fmt.Errorf("line %d: retention %q: want \"compact\" or a duration above 0 such as 168h", n.Line, n.Value)
+		return fmt.Errorf("line %d: retention %q: want \"compact\", a duration above 0 such as 168h, or both: \"compact 24h\"", n.Line, n.Value)
 	}
-	*r = Retention{For: d}
+	*r = Retention{Compact: compact, For: d}
 	return nil
 }
 
@@ -148,7 +152,7 @@ func (tp Topic) validate() error {
 			return errors.New("records is empty: name the record types it carries")
 		}
 	case ReaderChangelog:
-		if tp.Of == "" || !tp.Retention.Compact {
+		if tp.Of == "" || !tp.Retention.Compact || tp.Retention.For != 0 {
 			return errors.New("a changelog needs `of`, the stage whose state it holds, and `retention: compact`")
 		}
 	default:

@@ -25,7 +25,7 @@ func builtIn(t *testing.T) topology.Topology {
 func TestTheBuiltInTopologyHoldsEveryTopicAndStage(t *testing.T) {
 	top := builtIn(t)
 	want := strings.Fields(`advantage-grouper-changelog code-calls code-results dead-letters grouped policy-updates ppo-batcher-changelog
-		ppo-batches prompts reward-scorer-changelog scored trainer-reports trajectories`)
+		ppo-batches prompts reward-scorer-changelog scored stage-status trainer-reports trajectories`)
 	if got := slices.Sorted(maps.Keys(top.Topics)); !slices.Equal(got, want) {
 		t.Errorf("topics %q, want %q", got, want)
 	}
@@ -98,6 +98,8 @@ stages:
 		{"reader: keyed", "reader: sorted", `reader "sorted"`},
 		{"records: [Prompt], ", "", "records is empty"},
 		{"retention: compact", "retention: 1h", "changelog needs"},
+		{"retention: compact", "retention: compact 1h", "changelog needs"},
+		{"retention: compact", "retention: compact soon", `retention "compact soon"`},
 		{"replication: 1", "replicas: 1", "replicas"},
 	} {
 		_, err := topology.Parse([]byte(strings.Replace(good, c.old, c.new, 1)))

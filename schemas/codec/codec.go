@@ -83,6 +83,8 @@ func New(typeName string) proto.Message {
 		return &sluicev1.TrainerReport{}
 	case "DeadLetter":
 		return &sluicev1.DeadLetter{}
+	case "StageStatus":
+		return &sluicev1.StageStatus{}
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ func Key(m proto.Message) string {
 		return m.GetGroup().GetRunId()
 	case *sluicev1.DeadLetter:
 		return string(m.GetKey())
+	case *sluicev1.StageStatus:
+		return m.GetStage() + "/" + m.GetInstance()
 	case interface{ GetRunId() string }:
 		return m.GetRunId()
 	}

@@ -48,6 +48,10 @@ func Validate(m proto.Message) error {
 		if m.GetStage() == "" || m.GetErrorType() == "" {
 			err = fmt.Errorf("stage or error_type is missing")
 		}
+	case *sluicev1.StageStatus:
+		if m.GetStage() == "" || m.GetInstance() == "" || m.GetIntervalMs() == 0 {
+			err = fmt.Errorf("stage, instance or interval_ms is missing")
+		}
 	default:
 		err = fmt.Errorf("%s is no record type", TypeName(m))
 	}

@@ -34,6 +34,7 @@ func (e *executor) spec() stage.Spec {
 }
 
 func (e *executor) run(ctx context.Context, env *stage.Env) error {
+	env.Status.Backend(readyPart, e.cfg.address)
 	env.Health.Ready(readyPart, errors.New("not asked yet"))
 	boxes := e.sandboxes
 	if boxes == nil {

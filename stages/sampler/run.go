@@ -39,6 +39,7 @@ func (s *sampler) spec() stage.Spec {
 }
 
 func (s *sampler) run(ctx context.Context, env *stage.Env) error {
+	env.Status.Backend(readyPart, s.cfg.url)
 	env.Health.Ready(readyPart, errors.New("not asked yet"))
 	h, err := s.handler(env)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
 )
 
@@ -34,6 +35,9 @@ type ClusterConfig struct {
 	// Begun is told that all parts of the stage's main work have been named to Ready:
 	// see Begin. Nil: nobody is told.
 	Begun func()
+	// Status is told what a person, or another stage, should know of this process.
+	// Nil: nobody is told.
+	Status *status.Board
 	// Dialer opens connections. Nil: TCP. Tests give a virtual network.
 	Dialer func(ctx context.Context, network, host string) (net.Conn, error)
 

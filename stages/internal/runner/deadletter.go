@@ -39,6 +39,7 @@ func (u *undertaker) bury(r *kgo.Record, body proto.Message, cause error) []*kgo
 	topic := u.cluster.short(r.Topic)
 	origin := originOf(r, body)
 	u.metrics.deadLetters.WithLabelValues(errorType).Inc()
+	u.cluster.Status.Failed(errorType, cause)
 	u.log.Error("record given up", "topic", topic, "partition", r.Partition, "offset", r.Offset,
 		"delivery", r.DeliveryCount(), "error_type", errorType, "error", cause)
 

@@ -83,6 +83,7 @@ func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.
 			return nil, outcomeAbandoned, errAbandoned
 		}
 		w.metrics.retries.WithLabelValues(m.Topic).Inc()
+		w.cluster.Status.Failed("retried", err)
 		w.logRetry(m, attempt, err)
 		if !wait.wait(ctx, w.stop) {
 			return nil, outcomeAbandoned, errAbandoned

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/sluice-rl/sluice/stages/internal/status"
 )
 
 // Health is what a stage says of itself at /readyz and /healthz.
@@ -14,6 +16,8 @@ type Health struct {
 	live  map[string]error
 	// first is called once, when the stage is ready for the first time.
 	first func()
+	// board shows what is not ready to others. May be nil.
+	board *status.Board
 }
 
 // workPart holds readiness back until a stage has named the parts of its main work:
@@ -32,6 +36,7 @@ func (h *Health) Ready(name string, err error) {
 	h.ready[name] = err
 	first := h.takeFirst()
 	h.mu.Unlock()
+	h.board.Part(name, err)
 	if first != nil {
 		first()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/pflag"
 
+	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
 )
 
@@ -99,7 +100,9 @@ func serve(s Spec, c *config, p process) error {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(s.Name),
 	)
-	health := &Health{}
+	board := status.NewBoard(nil)
+	health := &Health{board: board}
+	board.Readiness(health.IsReady)
 	health.Ready(workPart, errNotBegun)
 	server, err := startServer(c.httpAddr, registry, health, log)
 	if err != nil {
@@ -110,9 +113,15 @@ func serve(s Spec, c *config, p process) error {
 	defer file.remove()
 	health.onReady(file.write)
 
-	env := &Env{Log: log, Metrics: registry, Kafka: c.cluster(top, log, registry, health), Topology: top, Stage: entry, Health: health}
+	env := &Env{Log: log, Metrics: registry, Kafka: c.cluster(top, log, registry, health), Topology: top, Stage: entry, Health: health, Status: board}
+	env.Kafka.Status = board
 	log.Info("started", "http", server.Addr(), "brokers", c.brokers, "namespace", c.namespace, "instance", env.Kafka.Instance)
+	stopReporting, err := reportStatus(s.Name, env)
+	if err != nil {
+		return err
+	}
 	err = untilSignal(p.signals, func(ctx context.Context) error { return s.Run(ctx, env) })
+	stopReporting(errors.Is(err, ErrHardStop))
 	if err != nil {
 		log.Error("stopped", "error", err, "exit_code", ExitCode(err))
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
 )
 
@@ -44,4 +45,7 @@ type Env struct {
 	// Stage is the topology's entry of this stage.
 	Stage  topology.Stage
 	Health *Health
+	// Status is what the process says of itself to `sluice status` and to other
+	// stages. It carries what Health is told already. May be nil in tests.
+	Status *status.Board
 }

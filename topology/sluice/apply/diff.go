@@ -109,16 +109,24 @@ func topicConfigs(t topology.Topology, tp topology.Topic) map[string]string {
 		"max.message.bytes": strconv.Itoa(int(t.MaxMessageBytes)),
 		"cleanup.policy":    "compact",
 	}
-	if !tp.Retention.Compact {
+	switch {
+	case tp.Retention.For == 0:
+		return c
+	case tp.Retention.Compact:
+		c["cleanup.policy"] = "compact,delete"
+	default:
 		c["cleanup.policy"] = "delete"
-		c["retention.ms"] = strconv.FormatInt(tp.Retention.For.Milliseconds(), 10)
 	}
+	c["retention.ms"] = strconv.FormatInt(tp.Retention.For.Milliseconds(), 10)
 	return c
 }
 
 func retention(tp topology.Topic) string {
-	if tp.Retention.Compact {
+	switch {
+	case tp.Retention.Compact && tp.Retention.For == 0:
 		return "compacted"
+	case tp.Retention.Compact:
+		return "compacted, kept for " + tp.Retention.For.String()
 	}
 	return "kept for " + tp.Retention.For.String()
 }

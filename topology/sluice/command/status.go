@@ -2,23 +2,27 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/sluice/depth"
+	"github.com/sluice-rl/sluice/topology/sluice/presence"
 	"github.com/sluice-rl/sluice/topology/sluice/terminal"
 )
 
-const statusAbout = `Show how much work waits before each stage, and how fast it goes.
+const statusAbout = `Show how much work waits before each stage, how fast it goes, and what holds it up.
 
 depth is the number of records a stage has still to do: counted from the records,
 since transaction markers keep a plain lag above 0 for ever (≤ before a number: too
 many to count, markers may be among them). rate is records per second between two
-looks, --interval apart.`
+looks, --interval apart. live is the number of processes that report themselves at work.
+
+Below the table stands what the processes say of themselves: what they wait for and
+since when, the record that has waited longest, and their last error. One that has been
+silent for 30 seconds without saying that it ended is named for an hour.`
 
 func statusCommand() *cobra.Command {
 	var (
@@ -46,19 +50,28 @@ func statusCommand() *cobra.Command {
 			return fmt.Errorf("%w: %w", errUsage, err)
 		}
 		defer meter.Close()
+		processes, err := presence.NewReader(where.brokers, topology.Name(where.namespace, "stage-status"))
+		if err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+		defer processes.Close()
 		ctx, stop := untilSignal()
 		defer stop()
-		look := func() (depth.Snapshot, error) {
+		look := func() (view, error) {
 			ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer from %v within %v (--timeout)", where.brokers, timeout))
 			defer cancel()
 			s, err := meter.Measure(ctx)
+			v := view{Snapshot: s}
+			if err == nil {
+				v.Processes, err = processes.Read(ctx, time.Now())
+			}
 			if err != nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
 			if err != nil {
-				return s, fmt.Errorf("status: %w", err)
+				return v, fmt.Errorf("status: %w", err)
 			}
-			return s, nil
+			return v, nil
 		}
 		before, err := look()
 		if err != nil {
@@ -78,7 +91,7 @@ func statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now.Rates(before)
+			now.Rates(before.Snapshot)
 			before = now
 			if err := show(c.OutOrStdout(), block, now, asJSON, watch); err != nil || !watch {
 				return err
@@ -86,36 +99,4 @@ func statusCommand() *cobra.Command {
 		}
 	}
 	return c
-}
-
-func show(out io.Writer, block *terminal.Block, s depth.Snapshot, asJSON, watch bool) error {
-	if asJSON {
-		return json.NewEncoder(out).Encode(s)
-	}
-	table := statusTable(s)
-	if watch && block.InPlace() {
-		block.Draw(lines(table))
-		return nil
-	}
-	fmt.Fprint(out, table)
-	if watch {
-		fmt.Fprintln(out)
-	}
-	return nil
-}
-
-func statusTable(s depth.Snapshot) string {
-	var rows [][]string
-	for _, w := range s.Work {
-		d := fmt.Sprint(w.Depth)
-		if w.UpperBound {
-			d = "≤" + d
-		}
-		rate := "-"
-		if w.Rate != nil {
-			rate = fmt.Sprintf("%.1f/s", *w.Rate)
-		}
-		rows = append(rows, []string{w.Stage, w.Topic, d, rate})
-	}
-	return terminal.Table([]string{"stage", "reads", "depth", "rate"}, rows)
 }
