@@ -106,6 +106,16 @@ reward-cases: ## Compare with a folder of labelled answers: make reward-cases DI
 	@[ -n "$(DIR)" ] || { echo 'name the folder: make reward-cases DIR=path'; exit 2; }
 	REWARD_CASES="$(abspath $(DIR))" REWARD_CASES_PROFILE="$(PROFILE)" go test -count=1 -run '^TestCases$$' -v ./stages/reward-scorer/mathverify
 
+.PHONY: token-cases
+token-cases: ## Compare with ids of a model's own tokenizer: make token-cases TOKENIZER=folder FILE=cases.jsonl
+	@[ -n "$(TOKENIZER)" ] && [ -n "$(FILE)" ] || { echo 'name the folder and the file'; exit 2; }
+	TOKENIZER="$(abspath $(TOKENIZER))" TOKEN_CASES="$(abspath $(FILE))" go test -count=1 -run '^TestCases$$' -v ./stages/sampler/tokenizer
+
+.PHONY: template-cases
+template-cases: ## Compare with renders of Python's jinja2: make template-cases TEMPLATE=file NAME=name FILE=renders.jsonl
+	@[ -n "$(TEMPLATE)" ] && [ -n "$(NAME)" ] && [ -n "$(FILE)" ] || { echo 'name the template, its name in the file, and the file'; exit 2; }
+	TEMPLATE="$(abspath $(TEMPLATE))" TEMPLATE_NAME="$(NAME)" TEMPLATE_CASES="$(abspath $(FILE))" go test -count=1 -run '^TestCases$$' -v ./stages/sampler/template
+
 .PHONY: clean
 clean: ## Remove bin/ and the data of demo runs (.sluice/); tools stay
 	@[ ! -e .sluice/demo/lock ] || flock -n .sluice/demo/lock true || \
