@@ -6,6 +6,6 @@
 // else) with a typed reason. Nothing is repaired by guessing: a program that runs is
 // the program that was written, whole.
 //
-// A Protocol is one way of writing calls. Qwen's is the one built in; another is
-// another implementation of the same interface. Pure: no I/O, no clock.
+// A Protocol is one way of writing calls. Qwen's (XML) and Hermes' (JSON) are built
+// in; another is another implementation of the same interface. Pure: no I/O, no clock.
 package toolcall

@@ -64,10 +64,13 @@ const (
 
 // ByName returns the protocol of that name.
 func ByName(name string) (Protocol, error) {
-	if name == QwenName {
+	switch name {
+	case QwenName:
 		return Qwen{}, nil
+	case HermesName:
+		return Hermes{}, nil
 	}
-	return nil, fmt.Errorf("%w %q: this build speaks %q", ErrUnknownProtocol, name, QwenName)
+	return nil, fmt.Errorf("%w %q: this build speaks %q and %q", ErrUnknownProtocol, name, QwenName, HermesName)
 }
 
 func invalid(text string, r Reason) Result {
