@@ -104,8 +104,10 @@ func refused(pkg, imported string) string {
 		return "the list of topics is a leaf"
 	case in(pkg, "sandboxd") && !in(theirs, "sandboxd"):
 		return "sandboxd imports nothing of the pipeline"
-	case in(pkg, "topology/process") && theirs != "topology" && !in(theirs, "topology/process"):
-		return "the life of a process knows the list of topics and nothing else"
+	case in(pkg, "topology/process") && !in(theirs, "topology/process"):
+		return "the life of a process knows nothing of the pipeline"
+	case in(pkg, "topology/cluster") && theirs != "topology":
+		return "the flags of a cluster know the list of topics and nothing else"
 	case domain && !in(theirs, "schemas") && !isDomain(theirs):
 		return "a domain package imports only schemas and other domain packages"
 	case isStage(theirs):
@@ -114,8 +116,8 @@ func refused(pkg, imported string) string {
 		return ""
 	case in(pkg, "topology", "integration", "dashboards") && in(theirs, "stages"):
 		return "it drives the stages as processes"
-	case in(pkg, "stages") && in(theirs, "topology") && theirs != "topology" && !in(theirs, "topology/process"):
-		return "a stage knows the list of topics and the life of a process, and nothing else of topology"
+	case in(pkg, "stages") && in(theirs, "topology") && theirs != "topology" && !in(theirs, "topology/process", "topology/cluster"):
+		return "a stage knows the list of topics, its cluster and the life of a process, and nothing else of topology"
 	case in(pkg, "stages") && in(theirs, "sandboxd/internal"):
 		return "a stage speaks to sandboxd through its client"
 	}
@@ -154,9 +156,13 @@ func TestTheImportRulesThemselves(t *testing.T) {
 		{"stages/sampler", module + "/sandboxd/internal/pool", false},
 		{"stages/sampler", module + "/topology", true},
 		{"stages/sampler", module + "/topology/process", true},
+		{"stages/sampler", module + "/topology/cluster", true},
 		{"stages/sampler", module + "/topology/sluice/up", false},
 		{"sandboxd/client", module + "/schemas/codec", false},
 		{"topology/process", module + "/schemas/codec", false},
+		{"topology/process", module + "/topology", false},
+		{"topology/process", module + "/topology/process/lock", true},
+		{"topology/cluster", module + "/schemas/codec", false},
 		{"topology/sluice/up", module + "/schemas/codec", true},
 		{"topology/sluice/conform", module + "/stages/sampler/toolcall", true},
 		{"topology/embedded/simpolicy", module + "/stages/sampler/toolcall", false},

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const about = `advantage-grouper gathers the trajectories of one problem into their group.
@@ -32,7 +31,8 @@ func spec() stage.Spec {
 	return stage.Spec{
 		Name:  "advantage-grouper",
 		About: about,
-		Flags: func(f *pflag.FlagSet) {
+		Flags: func(flags *process.Flags) {
+			f := flags.Group("Groups")
 			f.DurationVar(&cfg.deadline, "group-deadline", 15*time.Minute,
 				"close a group this long after it was opened, with the members it has; the time starts anew when the stage does")
 			f.BoolVar(&cfg.rule.DivideByDeviation, "divide-by-deviation", false,

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // readyPart is what the executor calls sandboxd in its readiness.
@@ -27,7 +26,7 @@ func newExecutor() *executor { return &executor{} }
 func (e *executor) spec() stage.Spec {
 	return stage.Spec{
 		Name: name, About: about,
-		Flags:    func(f *pflag.FlagSet) { e.cfg.register(f) },
+		Flags:    func(f *process.Flags) { e.cfg.register(f.Group("Execution")) },
 		Validate: e.cfg.validate,
 		Run:      e.run,
 	}
@@ -40,7 +39,7 @@ func (e *executor) run(ctx context.Context, env *stage.Env) error {
 	if boxes == nil {
 		c, err := client.New(client.Config{Address: e.cfg.address, TokenFile: e.cfg.tokenFile})
 		if err != nil {
-			return stage.Usage(err)
+			return process.Usage(err)
 		}
 		defer c.Close()
 		boxes = daemon{c}
@@ -73,7 +72,7 @@ func (e *executor) await(ctx context.Context, env *stage.Env, boxes sandboxes) (
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
 		case errors.As(err, &refused):
-			return 0, stage.Unusable(err)
+			return 0, process.Unusable(err)
 		case err == nil:
 			err = errors.New("sandboxd has no slots")
 		}

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/spf13/pflag"
 
 	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
-	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // target says which ClickHouse, and as whom.
@@ -25,12 +24,13 @@ type target struct {
 	tls      bool
 }
 
-func (t *target) register(f *pflag.FlagSet) {
+func (t *target) register(flags *process.Flags) {
+	f := flags.Group("ClickHouse")
 	f.StringSliceVar(&t.addrs, "clickhouse-addr", []string{"127.0.0.1:9000"}, "ClickHouse: host:port, separated by commas; further ones are tried when the first is away")
 	f.StringVar(&t.protocol, "clickhouse-protocol", "native", "native or http; the port must be that protocol's (usually 9000 or 8123)")
 	f.StringVar(&t.database, "clickhouse-database", "sluice", "database for the tables and views; made if missing; use one for each namespace")
 	f.StringVar(&t.user, "clickhouse-user", "default", "user that may create the database and insert")
-	stage.Secret(f, &t.password, "clickhouse-password", "ClickHouse's password")
+	process.Secret(f, &t.password, "clickhouse-password", "ClickHouse's password")
 	f.BoolVar(&t.tls, "clickhouse-tls", false, "connect with TLS, checked against the system's certificates")
 }
 
@@ -85,8 +85,9 @@ type config struct {
 	replay string
 }
 
-func (c *config) register(f *pflag.FlagSet) {
-	c.target.register(f)
+func (c *config) register(flags *process.Flags) {
+	c.target.register(flags)
+	f := flags.Group("Batches of rows")
 	f.IntVar(&c.records, "batch-records", 1000, "most records of one partition in one insert")
 	f.IntVar(&c.bytes, "batch-bytes", 16<<20, "most bytes of records in one insert; one larger record makes an insert of its own")
 	f.DurationVar(&c.interval, "batch-interval", time.Second, "longest time a record waits for others")

@@ -2,17 +2,17 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/spf13/pflag"
 
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 func TestFlagsThatCannotWorkAreRefused(t *testing.T) {
@@ -29,10 +29,10 @@ func TestFlagsThatCannotWorkAreRefused(t *testing.T) {
 		"--batch-interval=0s":           "--batch-interval is 0s",
 	} {
 		var c config
-		f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		c.register(f)
+		flags := &process.Flags{}
+		c.register(flags)
 		if args != "" {
-			if err := f.Parse([]string{args}); err != nil {
+			if err := flags.Parse(args); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -71,13 +71,18 @@ func TestTokensNameTheirRowsAndNoOthers(t *testing.T) {
 	}
 }
 
+// migrate runs the command of that name.
+func migrate(out io.Writer, args ...string) error {
+	return process.Execute(migrateCommand(), process.System{Args: args, Environ: os.LookupEnv, Stdout: out, Stderr: out})
+}
+
 func TestMigrateCommand(t *testing.T) {
 	s := clickhousetest.Start(t)
 	t.Setenv("SLUICE_CLICKHOUSE_PASSWORD", s.WriterPassword)
 	args := []string{"--clickhouse-addr", s.HTTP, "--clickhouse-protocol", "http", "--clickhouse-user", "writer", "--clickhouse-database", "made"}
-	var out, said bytes.Buffer
+	var out bytes.Buffer
 	for range 2 {
-		if err := migrateCommand(context.Background(), args, nil, &out, &said); err != nil {
+		if err := migrate(&out, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,11 +93,11 @@ func TestMigrateCommand(t *testing.T) {
 	if err := conn.Exec(t.Context(), "INSERT INTO schema_migrations VALUES ('table', 9999, '9999_later.sql', 'x', now64(6))"); err != nil {
 		t.Fatal(err)
 	}
-	err := migrateCommand(context.Background(), args, nil, &out, &said)
-	if !errors.Is(err, stage.ErrUnusable) || !strings.Contains(err.Error(), "9999_later.sql") {
+	err := migrate(&out, args...)
+	if !errors.Is(err, process.ErrUnusable) || !strings.Contains(err.Error(), "9999_later.sql") {
 		t.Errorf("a newer database: %v, want it refused as unusable, by name", err)
 	}
-	if err := migrateCommand(context.Background(), []string{"--clickhouse-database", "default"}, nil, &out, &said); !errors.Is(err, stage.ErrUsage) {
+	if err := migrate(&out, "--clickhouse-database", "default"); !errors.Is(err, process.ErrUsage) {
 		t.Errorf("database default: %v, want a usage error", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // A server that is away from the start is told of like one that goes away later: once.
@@ -48,20 +49,20 @@ func TestARefusalAtStartEndsIt(t *testing.T) {
 	s := clickhousetest.Start(t)
 	for user, password := range map[string]string{"writer": "wrong", "default": "", "reader": s.ReaderPassword} {
 		var out bytes.Buffer
-		env := &stage.Env{Log: slog.New(slog.NewTextHandler(&out, nil)), Health: &stage.Health{}}
+		env := &stage.Env{Log: slog.New(slog.NewTextHandler(&out, nil)), Health: &process.Health{}}
 		c := config{migrate: true, target: target{addrs: []string{s.HTTP}, protocol: "http", database: "refused", user: user, password: password}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := run(ctx, env, c, nil)
 		cancel()
-		if !errors.Is(err, stage.ErrUnusable) {
+		if !errors.Is(err, process.ErrUnusable) {
 			t.Errorf("user %s: %v, want it to end as unusable", user, err)
 		}
 		if strings.Contains(out.String(), "waiting for it") {
 			t.Errorf("user %s: it says that it waits:\n%s", user, out.String())
 		}
 		t.Setenv("SLUICE_CLICKHOUSE_PASSWORD", password)
-		err = migrateCommand(t.Context(), []string{"--clickhouse-addr", s.HTTP, "--clickhouse-protocol", "http", "--clickhouse-user", user, "--clickhouse-database", "refused"}, nil, &out, &out)
-		if !errors.Is(err, stage.ErrUnusable) {
+		err = migrate(&out, "--clickhouse-addr", s.HTTP, "--clickhouse-protocol", "http", "--clickhouse-user", user, "--clickhouse-database", "refused")
+		if !errors.Is(err, process.ErrUnusable) {
 			t.Errorf("migrate as user %s: %v, want it to end as unusable", user, err)
 		}
 	}

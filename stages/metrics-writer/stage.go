@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"os"
-
-	"github.com/spf13/pflag"
 
 	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/metrics-writer/rows"
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const about = `metrics-writer puts what happened into ClickHouse: trajectories and their turns,
@@ -36,7 +31,7 @@ func spec(p *probe) stage.Spec {
 		About:    about,
 		Flags:    c.register,
 		Validate: c.validate,
-		Commands: map[string]stage.Command{"migrate": migrateCommand},
+		Commands: []process.Command{migrateCommand()},
 		Run: func(ctx context.Context, env *stage.Env) error {
 			return run(ctx, env, c, p)
 		},
@@ -69,7 +64,7 @@ func run(ctx context.Context, env *stage.Env, c config, p *probe) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return stage.Unusable(err)
+		return process.Unusable(err)
 	}
 	return runner.RunRanges(ctx, runner.RangesConfig{
 		Cluster: env.Kafka, Stage: "metrics-writer",
@@ -78,28 +73,21 @@ func run(ctx context.Context, env *stage.Env, c config, p *probe) error {
 }
 
 // migrateCommand is `metrics-writer migrate`. It does not wait for a server.
-func migrateCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) error {
+func migrateCommand() process.Command {
 	var t target
-	f := pflag.NewFlagSet("metrics-writer migrate", pflag.ContinueOnError)
-	f.Usage = func() {}
-	t.register(f)
-	if err := stage.ParseCommand(f, args, os.LookupEnv); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintf(stdout, "Brings ClickHouse's tables and views up to date. Safe to repeat, and beside others.\n\nUsage:\n  metrics-writer migrate [flags]\n\nFlags:\n%s", f.FlagUsagesWrapped(100))
-			return nil
-		}
-		return err
+	return process.Command{
+		Name: "migrate", Short: "Bring ClickHouse's tables and views up to date",
+		About: "Brings ClickHouse's tables and views up to date. Safe to repeat, and beside others.",
+		Flags: t.register, Check: func() error { return t.validate() },
+		Run: func(ctx context.Context, l *process.Life) error {
+			err := chschema.Migrate(ctx, t.options(), t.database, l.Log)
+			if err != nil && chschema.Refused(err) {
+				return process.Unusable(err)
+			}
+			if err == nil {
+				fmt.Fprintf(l.Stdout, "database %s is up to date: %d tables\n", t.database, len(rows.Tables()))
+			}
+			return err
+		},
 	}
-	if err := t.validate(); err != nil {
-		return stage.Usage(err)
-	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
-	err := chschema.Migrate(ctx, t.options(), t.database, log)
-	if err != nil && chschema.Refused(err) {
-		return stage.Unusable(err)
-	}
-	if err == nil {
-		fmt.Fprintf(stdout, "database %s is up to date: %d tables\n", t.database, len(rows.Tables()))
-	}
-	return err
 }

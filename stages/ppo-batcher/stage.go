@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const about = `ppo-batcher packs a step's trajectories into micro-batches for a trainer.
@@ -39,7 +40,7 @@ func spec() stage.Spec {
 	return stage.Spec{
 		Name:     "ppo-batcher",
 		About:    about,
-		Flags:    o.register,
+		Flags:    func(f *process.Flags) { o.register(f.Group("Batches")) },
 		Validate: o.validate,
 		Run:      func(ctx context.Context, env *stage.Env) error { return o.run(ctx, env) },
 	}
@@ -97,7 +98,7 @@ func (o *options) checkSize(maxMessageBytes int32) error {
 
 func (o *options) run(ctx context.Context, env *stage.Env) error {
 	if err := o.checkSize(env.Topology.MaxMessageBytes); err != nil {
-		return stage.Usage(err)
+		return process.Usage(err)
 	}
 	m, err := newMetrics(env.Metrics)
 	if err != nil {

@@ -6,12 +6,11 @@ import (
 	"math"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const about = `prompt-feeder feeds problems, step by step, into the pipeline.
@@ -48,7 +47,8 @@ type config struct {
 	execution   time.Duration
 }
 
-func (c *config) register(f *pflag.FlagSet) {
+func (c *config) register(flags *process.Flags) {
+	f := flags.Group("Run")
 	f.StringVar(&c.data, "data", "", "prepared problem file, JSONL of {id, question, answer, data_source} (required)")
 	f.StringVar(&c.runID, "run-id", "", "names the run in every event: 1 to 100 of A-Z a-z 0-9 _ - (required)")
 	f.StringVar(&c.mode, "mode", "train", "train: step after step as the trainer answers; eval: every problem once")
@@ -58,9 +58,11 @@ func (c *config) register(f *pflag.FlagSet) {
 	f.Uint64Var(&c.seed, "seed", 42, "seeds the order of problems and, with the place, every sampling request")
 	f.BoolVar(&c.textOnly, "text-only", false, "no tool and no system prompt: one turn of up to the trajectory budget")
 	f.StringVar(&c.protocol, "tool-protocol", "qwen", "how the policy writes a call; the sampler must be started for the same")
+	f = flags.Group("Sampling")
 	f.Float64Var(&c.temperature, "temperature", 1, "sampling temperature; other than 1 the behaviour logprobs are of another distribution than the trainer's")
 	f.Float64Var(&c.topP, "top-p", 1, "nucleus sampling bound, above 0 and at most 1; below 1 see --temperature")
 	f.Uint32Var(&c.topK, "top-k", 0, "sample among the k likeliest tokens; 0: all; above 0 see --temperature")
+	f = flags.Group("Budgets of a trajectory")
 	f.Uint32Var(&c.codeCalls, "max-code-calls", 4, "code calls a trajectory may make")
 	f.Uint32Var(&c.turns, "max-turns", 6, "turns a trajectory may take")
 	f.Uint32Var(&c.tokens, "max-trajectory-tokens", 8192, "tokens of a trajectory, prompt included")
@@ -105,7 +107,7 @@ func (f *feeder) spec() stage.Spec {
 	return stage.Spec{
 		Name: "prompt-feeder", About: about,
 		Flags: f.register, Validate: f.validate,
-		Commands: map[string]stage.Command{"prepare": prepare},
+		Commands: []process.Command{prepareCommand()},
 		Run:      func(ctx context.Context, env *stage.Env) error { return f.run(ctx, env) },
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // errDone ends the reading of policy updates when everything is fed and answered.
@@ -22,7 +23,7 @@ var errDone = errors.New("the run is complete")
 func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 	file, err := dataset.Open(f.data)
 	if err != nil {
-		return stage.Usage(fmt.Errorf("--data: %w", err))
+		return process.Usage(fmt.Errorf("--data: %w", err))
 	}
 	defer file.Close()
 	env.Log.Info("problems opened", "file", f.data, "rows", file.Len(), "sha256", file.SHA256())

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // configured is a feeder with the given flags over a file of n problems.
@@ -30,9 +30,9 @@ func configured(t *testing.T, n int, args ...string) (*feeder, source) {
 		t.Fatal(err)
 	}
 	f := newFeeder()
-	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	flags := &process.Flags{}
 	f.register(flags)
-	if err := flags.Parse(append([]string{"--data", path, "--run-id", "run"}, args...)); err != nil {
+	if err := flags.Parse(append([]string{"--data", path, "--run-id", "run"}, args...)...); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.validate(); err != nil {
@@ -183,9 +183,9 @@ func TestFlagsAreRefused(t *testing.T) {
 		{[]string{"--data", "f", "--run-id", "r", "--tool-protocol", ""}, "tool_protocol"},
 	} {
 		f := newFeeder()
-		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		flags := &process.Flags{}
 		f.register(flags)
-		if err := flags.Parse(c.args); err != nil {
+		if err := flags.Parse(c.args...); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.validate(); err == nil || !strings.Contains(err.Error(), c.says) {

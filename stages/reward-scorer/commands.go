@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 
-	"github.com/spf13/pflag"
-
-	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/rewardfile"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/rewardio"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const rewardUsage = "YAML file that names the rewards and which of them decides; without it the reward is 'outcome', +1 or -1"
@@ -30,76 +27,71 @@ var (
 	errReward = errors.New("the reward failed on every response")
 )
 
-// check is `reward-scorer check`.
-func check(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	f := pflag.NewFlagSet("reward-scorer check", pflag.ContinueOnError)
-	profile := f.String("profile", string(mathverify.Sound), "conventions of comparison: sound, or compat for those of Math-Verify")
-	if done, err := parse(f, args, `Compares answers: reads lines {"id","gold","pred"} from standard input and writes, in order,
+const checkAbout = `Compares answers: reads lines {"id","gold","pred"} from standard input and writes, in order,
 lines {"id","verdict","method","reason","gold_read","pred_read","micros"}.
 
-Exit status: 0; 1 if a line could not be read (it is answered with {"id","error"} in its
-place) or reading or writing failed; 2 if the flags are wrong.`, stdout); done || err != nil {
-		return err
+Exit status 1: a line could not be read (it is answered with {"id","error"} in its place), or
+reading or writing failed.`
+
+// checkCommand is `reward-scorer check`.
+func checkCommand() process.Command {
+	var profile string
+	return process.Command{
+		Name: "check", Short: "Compare answers with references, line by line", About: checkAbout,
+		Flags: func(f *process.Flags) {
+			f.Group("Comparison").StringVar(&profile, "profile", string(mathverify.Sound), "conventions of comparison: sound, or compat for those of Math-Verify")
+		},
+		Check: func() error { return mathverify.Options{Profile: mathverify.Profile(profile)}.Validate() },
+		Run: func(_ context.Context, l *process.Life) error {
+			sum, err := rewardio.Check(l.Stdin, l.Stdout, mathverify.Profile(profile))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(l.Stderr, "%d pairs: %d equal, %d different, %d undecided\n", sum.Lines-sum.Bad, sum.Equal, sum.Different, sum.Undecided)
+			return bad(sum)
+		},
 	}
-	if err := (mathverify.Options{Profile: mathverify.Profile(*profile)}).Validate(); err != nil {
-		return stage.Usage(err)
-	}
-	sum, err := rewardio.Check(stdin, stdout, mathverify.Profile(*profile))
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(stderr, "%d pairs: %d equal, %d different, %d undecided\n", sum.Lines-sum.Bad, sum.Equal, sum.Different, sum.Undecided)
-	return bad(sum)
 }
 
-// score is `reward-scorer score`.
-func score(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	f := pflag.NewFlagSet("reward-scorer score", pflag.ContinueOnError)
-	file := f.String("reward", "", rewardUsage)
-	if done, err := parse(f, args, `Scores responses: reads lines {"id","text","reference"} from standard input and writes, in
+const scoreAbout = `Scores responses: reads lines {"id","text","reference"} from standard input and writes, in
 order, lines {"id","reward","correct","valid_format","answer","verdict",...}.
 
 Lines that are there together are scored together, so that a reward of kind http is asked
 for a batch of its size at once; a line that is typed is answered at once.
 
-Exit status: 0, also if the reward failed on some responses (their reward is null, with an
+Exit status 0, also if the reward failed on some responses (their reward is null, with an
 error); 1 if the deciding reward failed on every response it was asked for, if a line could
 not be read (it is answered with {"id","error"} in its place), or if reading or writing
-failed; 2 if the flags or the reward file are wrong.`, stdout); done || err != nil {
-		return err
-	}
+failed.`
+
+// scoreCommand is `reward-scorer score`.
+func scoreCommand() process.Command {
+	var file string
 	set := reward.Default()
-	if *file != "" {
-		var err error
-		if set, err = loadRewards(*file); err != nil {
-			return stage.Usage(err)
-		}
+	return process.Command{
+		Name: "score", Short: "Score responses, line by line", About: scoreAbout,
+		Flags: func(f *process.Flags) { f.Group("Reward").StringVar(&file, "reward", "", rewardUsage) },
+		Check: func() (err error) {
+			if file != "" {
+				set, err = loadRewards(file)
+			}
+			return err
+		},
+		Run: func(ctx context.Context, l *process.Life) error { return score(ctx, set, l) },
 	}
-	sum, err := rewardio.ScoreLines(ctx, stdin, stdout, set)
+}
+
+func score(ctx context.Context, set *reward.Set, l *process.Life) error {
+	sum, err := rewardio.ScoreLines(ctx, l.Stdin, l.Stdout, set)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "%d responses: %d equal, %d different, %d undecided, %d ungraded\n",
+	fmt.Fprintf(l.Stderr, "%d responses: %d equal, %d different, %d undecided, %d ungraded\n",
 		sum.Lines-sum.Bad, sum.Equal, sum.Different, sum.Undecided, sum.Ungraded)
 	if sum.AllFailed() {
 		err = fmt.Errorf("%w: %d of %d; the last error: %w", errReward, sum.Failed, sum.Lines-sum.Bad, sum.LastFailure)
 	}
 	return errors.Join(bad(sum), err)
-}
-
-// parse reads a sub-command's flags; done after --help.
-func parse(f *pflag.FlagSet, args []string, about string, stdout io.Writer) (done bool, err error) {
-	f.SetOutput(io.Discard)
-	switch err := f.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := fmt.Fprintf(stdout, "%s\n\n%s", about, f.FlagUsages())
-		return true, err
-	case err != nil:
-		return false, stage.Usage(err)
-	case f.NArg() > 0:
-		return false, stage.Usage(fmt.Errorf("unexpected argument %q: lines are read from standard input", f.Arg(0)))
-	}
-	return false, nil
 }
 
 func bad(sum rewardio.Summary) error {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 func TestCommands(t *testing.T) {
@@ -28,30 +28,30 @@ func TestCommands(t *testing.T) {
 	texts := `{"id":"a","text":"\\boxed{8}","reference":"7"}` + "\n"
 	cases := []struct {
 		name    string
-		command stage.Command
+		command process.Command
 		args    []string
 		stdin   string
 		want    []string // in standard output
 		err     error
 	}{
-		{"check", check, nil, pairs, []string{`"id":"a","verdict":"equal"`, `"id":"b","verdict":"different"`}, nil},
-		{"check with the other conventions", check, []string{"--profile", "compat"}, pairs, []string{`"verdict":"equal"`}, nil},
-		{"check answers a broken line in its place", check, nil, "{\n" + pairs, []string{`"error"`, `"id":"b"`}, errLines},
-		{"check with an unknown profile", check, []string{"--profile", "x"}, pairs, nil, stage.ErrUsage},
-		{"check with a file name", check, []string{"pairs.jsonl"}, pairs, nil, stage.ErrUsage},
-		{"check --help", check, []string{"--help"}, "", []string{"--profile"}, nil},
-		{"score", score, nil, texts, []string{`"id":"a"`, `"reward":-1`}, nil},
-		{"score by a file", score, []string{"--reward", file}, texts, []string{`"reward":0`, `"scorer":"plain"`}, nil},
-		{"score by a file that is not there", score, []string{"--reward", "no.yaml"}, texts, nil, stage.ErrUsage},
-		{"score by a reward that fails on all", score, []string{"--reward", failing}, texts + texts, []string{`"reward":null,"error":`}, errReward},
-		{"score by a reward that fails on some", score, []string{"--reward", failing}, texts + `{"id":"b","text":"","reference":"7","code_calls":2}`, []string{`"reward":null,"error":`, `"reward":3`}, nil},
-		{"score by a reward that fails, and a broken line", score, []string{"--reward", failing}, "{\n" + texts, []string{`"reward":null`}, errLines},
-		{"score --help", score, []string{"--help"}, "", []string{"Exit status", "--reward"}, nil},
+		{"check", checkCommand(), nil, pairs, []string{`"id":"a","verdict":"equal"`, `"id":"b","verdict":"different"`}, nil},
+		{"check with the other conventions", checkCommand(), []string{"--profile", "compat"}, pairs, []string{`"verdict":"equal"`}, nil},
+		{"check answers a broken line in its place", checkCommand(), nil, "{\n" + pairs, []string{`"error"`, `"id":"b"`}, errLines},
+		{"check with an unknown profile", checkCommand(), []string{"--profile", "x"}, pairs, nil, process.ErrUsage},
+		{"check with a file name", checkCommand(), []string{"pairs.jsonl"}, pairs, nil, process.ErrUsage},
+		{"check --help", checkCommand(), []string{"--help"}, "", []string{"--profile"}, nil},
+		{"score", scoreCommand(), nil, texts, []string{`"id":"a"`, `"reward":-1`}, nil},
+		{"score by a file", scoreCommand(), []string{"--reward", file}, texts, []string{`"reward":0`, `"scorer":"plain"`}, nil},
+		{"score by a file that is not there", scoreCommand(), []string{"--reward", "no.yaml"}, texts, nil, process.ErrUsage},
+		{"score by a reward that fails on all", scoreCommand(), []string{"--reward", failing}, texts + texts, []string{`"reward":null,"error":`}, errReward},
+		{"score by a reward that fails on some", scoreCommand(), []string{"--reward", failing}, texts + `{"id":"b","text":"","reference":"7","code_calls":2}`, []string{`"reward":null,"error":`, `"reward":3`}, nil},
+		{"score by a reward that fails, and a broken line", scoreCommand(), []string{"--reward", failing}, "{\n" + texts, []string{`"reward":null`}, errLines},
+		{"score --help", scoreCommand(), []string{"--help"}, "", []string{"Exit status", "Exit codes", "--reward"}, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			err := c.command(t.Context(), c.args, strings.NewReader(c.stdin), &stdout, &stderr)
+			err := process.Execute(c.command, process.System{Args: c.args, Stdin: strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr})
 			if !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
 				t.Errorf("error %v, want %v", err, c.err)
 			}
@@ -98,12 +98,12 @@ func TestScoreByAVerifier(t *testing.T) {
 	}
 	run := func() (string, error) {
 		var stdout, stderr bytes.Buffer
-		err := score(t.Context(), []string{"--reward", file}, strings.NewReader(stdin.String()), &stdout, &stderr)
+		err := process.Execute(scoreCommand(), process.System{Args: []string{"--reward", file}, Stdin: strings.NewReader(stdin.String()), Stdout: &stdout, Stderr: &stderr})
 		return stdout.String(), err
 	}
 
 	out, err := run()
-	if !errors.Is(err, errReward) || stage.ExitCode(err) != stage.ExitFailed || !strings.Contains(err.Error(), "6 of 6") || !strings.Contains(err.Error(), server.URL+"/s: status 404") {
+	if !errors.Is(err, errReward) || process.ExitCode(err) != process.ExitFailed || !strings.Contains(err.Error(), "6 of 6") || !strings.Contains(err.Error(), server.URL+"/s: status 404") {
 		t.Errorf("got %v, want how many failed and the last error", err)
 	}
 	if strings.Count(out, `"reward":null`) != 6 || strings.Contains(out, "s3cret") {

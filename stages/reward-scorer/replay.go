@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -18,9 +17,9 @@ import (
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
 	"github.com/sluice-rl/sluice/stages/internal/replayer"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
-	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const replayAbout = `Runs recorded trajectories through another reward, beside the original, which is never
@@ -149,28 +148,20 @@ func (r *replayFlags) fingerprint() (string, error) {
 }
 
 // replayCommand is `reward-scorer replay`.
-func replayCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) error {
+func replayCommand() process.Command {
 	r := &replayFlags{batching: batchFlags{rules: step.DefaultRules}}
-	f := pflag.NewFlagSet("reward-scorer replay", pflag.ContinueOnError)
-	f.SortFlags = false
-	f.Usage = func() {}
-	r.register(f)
-	if err := stage.ParseCommand(f, args, os.LookupEnv); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			_, err = fmt.Fprintf(stdout, "%s\n\nFlags:\n%s", replayAbout, f.FlagUsagesWrapped(100))
-		}
-		return err
+	return process.Command{
+		Name: "replay", Short: "Run what was recorded through another reward", About: replayAbout,
+		Flags: func(f *process.Flags) { r.register(f.Group("Replay")) }, Check: r.validate,
+		Run: func(ctx context.Context, l *process.Life) error {
+			top, err := topology.Load(r.topology)
+			if err != nil {
+				return process.Usage(err)
+			}
+			cluster := runner.ClusterConfig{Brokers: r.brokers, Namespace: r.namespace, Topology: top, Instance: r.id, Log: l.Log}
+			return r.run(ctx, cluster, l.Stdout, l.Stderr)
+		},
 	}
-	if err := r.validate(); err != nil {
-		return stage.Usage(err)
-	}
-	top, err := topology.Load(r.topology)
-	if err != nil {
-		return stage.Usage(err)
-	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	cluster := runner.ClusterConfig{Brokers: r.brokers, Namespace: r.namespace, Topology: top, Instance: r.id, Log: log}
-	return r.run(ctx, cluster, stdout, stderr)
 }
 
 func (r *replayFlags) run(ctx context.Context, cluster runner.ClusterConfig, stdout, stderr io.Writer) error {
@@ -183,11 +174,11 @@ func (r *replayFlags) run(ctx context.Context, cluster runner.ClusterConfig, std
 	sum, err := replayer.Run(ctx, cfg)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return errors.New("interrupted; the same command goes on from here")
+		return process.Stopped(errors.New("interrupted; the same command goes on from here"))
 	case errors.Is(err, replayer.ErrConfig):
-		return stage.Usage(err)
+		return process.Usage(err)
 	case errors.Is(err, replayer.ErrOther), errors.Is(err, replayer.ErrBusy):
-		return stage.Unusable(err)
+		return process.Unusable(err)
 	case err != nil:
 		return err
 	}
@@ -215,7 +206,7 @@ func (r *replayFlags) configure(cluster runner.ClusterConfig) (cfg replayer.Conf
 	}
 	cfg.Batches.Reduction = reductions[r.batching.reduction]
 	if cfg.Fingerprint, err = r.fingerprint(); err != nil {
-		return cfg, nil, stage.Usage(err)
+		return cfg, nil, process.Usage(err)
 	}
 	if cfg.State == "" {
 		cfg.State = filepath.Join(".sluice", "replay", r.id)
@@ -232,7 +223,7 @@ func (r *replayFlags) configure(cluster runner.ClusterConfig) (cfg replayer.Conf
 	if r.archive != "" {
 		a, err := archive.Open(r.archive)
 		if err != nil {
-			return cfg, nil, stage.Usage(err)
+			return cfg, nil, process.Usage(err)
 		}
 		source := replayer.NewArchiveSource(a)
 		cfg.Source, closers = source, append(closers, source.Close)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/stages/internal/replayer"
-	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // recordedRun is an archive of a small run.
@@ -44,7 +44,7 @@ func recordedRun(t *testing.T) string {
 func replayed(t *testing.T, args ...string) (sum replayer.Summary, stderr string, err error) {
 	t.Helper()
 	var out, said bytes.Buffer
-	if err = replayCommand(t.Context(), args, nil, &out, &said); out.Len() > 0 {
+	if err = process.Execute(replayCommand(), process.System{Args: args, Stdout: &out, Stderr: &said}); out.Len() > 0 {
 		if jerr := json.Unmarshal(out.Bytes(), &sum); jerr != nil {
 			t.Fatalf("%v: %s", jerr, out.String())
 		}
@@ -89,7 +89,7 @@ func TestReplayOfAnArchiveUnderAnotherReward(t *testing.T) {
 		}
 	}
 	// The same id with another reward is not gone on with.
-	if _, _, err := replayed(t, "--id", "shaped", "--archive", dir, "--to", out, "--until", "batches"); !errors.Is(err, stage.ErrUnusable) {
+	if _, _, err := replayed(t, "--id", "shaped", "--archive", dir, "--to", out, "--until", "batches"); !errors.Is(err, process.ErrUnusable) {
 		t.Errorf("another reward under the same id: %v, want ErrUnusable", err)
 	}
 }
@@ -151,12 +151,12 @@ func TestReplayFlagsThatCannotWork(t *testing.T) {
 		{"--id a extra", "extra"},
 	} {
 		_, _, err := replayed(t, strings.Fields(c.args)...)
-		if !errors.Is(err, stage.ErrUsage) || !strings.Contains(err.Error(), c.word) {
+		if !errors.Is(err, process.ErrUsage) || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%q: %v, want a usage error with %q", c.args, err, c.word)
 		}
 	}
 	var help bytes.Buffer
-	if err := replayCommand(t.Context(), []string{"--help"}, nil, &help, &help); err != nil || !strings.Contains(help.String(), "--until") {
+	if err := process.Execute(replayCommand(), process.System{Args: []string{"--help"}, Stdout: &help, Stderr: &help}); err != nil || !strings.Contains(help.String(), "--until") {
 		t.Errorf("--help: %v, %q", err, help.String())
 	}
 }

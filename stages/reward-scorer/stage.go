@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const about = `reward-scorer gives finished trajectories their rewards.
@@ -41,9 +42,9 @@ func spec() stage.Spec {
 	return stage.Spec{
 		Name:     "reward-scorer",
 		About:    about,
-		Flags:    cfg.register,
+		Flags:    func(f *process.Flags) { cfg.register(f.Group("Reward")) },
 		Validate: cfg.validate,
-		Commands: map[string]stage.Command{"check": check, "score": score, "replay": replayCommand},
+		Commands: []process.Command{checkCommand(), scoreCommand(), replayCommand()},
 		Run:      func(ctx context.Context, env *stage.Env) error { return cfg.run(ctx, env) },
 	}
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/sampler/observation"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
 	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const about = `sampler drives trajectories: it asks the policy for every turn.
@@ -53,7 +53,7 @@ type config struct {
 func (c *config) register(f *pflag.FlagSet) {
 	f.StringVar(&c.url, "inference-url", "http://127.0.0.1:8000", "inference server in vLLM's dialect, until a policy update names another")
 	f.StringVar(&c.model, "model", "", "model to ask for; empty: the only one the server has")
-	stage.Secret(f, &c.apiKey, "inference-api-key", "the key that the inference server asks for")
+	process.Secret(f, &c.apiKey, "inference-api-key", "the key that the inference server asks for")
 	f.StringVar(&c.protocol, "tool-protocol", toolcall.QwenName, "how the policy writes a call; prompts for another are refused")
 	f.StringVar(&c.systemPromptFile, "system-prompt-file", "", "file with the system prompt of trajectories with the tool; empty: the one built in")
 	f.StringVar(&c.addedTokensFile, "added-tokens-file", "", "file with the tokenizer's added tokens, one a line, which are defused in what programs print; empty: those of Qwen3 and Qwen3.5")

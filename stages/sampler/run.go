@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
@@ -15,6 +14,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/sampler/inference"
 	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // readyPart is what the sampler calls the inference server in its readiness.
@@ -32,7 +32,7 @@ func newSampler() *sampler { return &sampler{} }
 func (s *sampler) spec() stage.Spec {
 	return stage.Spec{
 		Name: name, About: about,
-		Flags:    func(f *pflag.FlagSet) { s.cfg.register(f) },
+		Flags:    func(f *process.Flags) { s.cfg.register(f.Group("Sampling")) },
 		Validate: s.cfg.validate,
 		Run:      s.run,
 	}
@@ -43,7 +43,7 @@ func (s *sampler) run(ctx context.Context, env *stage.Env) error {
 	env.Health.Ready(readyPart, errors.New("not asked yet"))
 	h, err := s.handler(env)
 	if err != nil {
-		return stage.Usage(err)
+		return process.Usage(err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	caughtUp := make(chan struct{})
@@ -113,7 +113,7 @@ func (s *sampler) check(ctx context.Context, env *stage.Env, h *handler) error {
 			return ctx.Err()
 		case errors.Is(err, inference.ErrUnknownModel), errors.Is(err, inference.ErrTemplate), errors.Is(err, inference.ErrAnswer),
 			errors.As(err, &status) && status.Status < 500:
-			return stage.Unusable(fmt.Errorf("inference server %s: %w", ep.URL, err))
+			return process.Unusable(fmt.Errorf("inference server %s: %w", ep.URL, err))
 		}
 		env.Log.Error("inference server still away", "url", ep.URL, "error", err)
 		select {

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/sampler/inference/inferencetest"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const call = "<tool_call>\n<function=code_interpreter>\n<parameter=code>\nprint(6*7)\n</parameter>\n</function>\n</tool_call><|im_end|>"
@@ -376,7 +377,7 @@ func TestServersThatCannotBeWorkedWithEndTheStage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kafkatest.Run(t, func(w *kafkatest.World) {
 				s, _ := start(w, fake)
-				if err := s.Ended(); !errors.Is(err, stage.ErrUnusable) {
+				if err := s.Ended(); !errors.Is(err, process.ErrUnusable) {
 					t.Errorf("ended with %v, want ErrUnusable", err)
 				}
 			})

@@ -1,9 +1,7 @@
-// Package stage is what every stage binary is made of around its own work: flags,
-// environment and configuration file, logs, health and metrics, signals and exit
-// codes.
+// Package stage is what every stage binary is made of around its own work: a process
+// (package topology/process: settings, log, signals, health, exit codes) that is told
+// its Kafka cluster and finds its place in the topology.
 //
-// It reads the command line, SLUICE_* variables and one YAML file; it serves
-// /healthz, /readyz and /metrics on loopback; it promises that a stage's Run gets a
-// context that ends at the first signal, and that the exit code says why the
-// process ended.
+// It promises that a stage's Run gets a context that ends at the first signal, and that
+// the process is ready once the runner says so.
 package stage

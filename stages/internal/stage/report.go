@@ -8,9 +8,8 @@ import (
 )
 
 // reportStatus writes what the process says of itself to stage-status until the returned
-// function is called, which writes the last of it; at once leaves that out. Nothing else
-// waits for it.
-func reportStatus(name string, env *Env) (stop func(atOnce bool), err error) {
+// function is called, which writes the last of it. Nothing else waits for it.
+func reportStatus(name string, env *Env) (stop func(), err error) {
 	cluster := env.Kafka
 	// Its client is none of the parts of the work: they say what is wrong with the brokers.
 	cluster.Ready, cluster.Begun, cluster.Metrics, cluster.Log, cluster.Status = nil, nil, nil, nil, nil
@@ -36,10 +35,7 @@ func reportStatus(name string, env *Env) (stop func(atOnce bool), err error) {
 		defer producer.Close()
 		env.Status.Report(ctx, name, env.Kafka.Instance, write, failed)
 	}()
-	return func(atOnce bool) {
-		if atOnce {
-			producer.Close()
-		}
+	return func() {
 		cancel()
 		<-done
 	}, nil

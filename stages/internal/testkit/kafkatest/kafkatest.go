@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // namespace shows that nothing forgets the prefix.
@@ -101,7 +102,7 @@ func (w *World) Cluster() runner.ClusterConfig {
 // Env is what stage.Main would give to the stage of that name.
 func (w *World) Env(name string) *stage.Env {
 	registry := prometheus.NewRegistry()
-	health := &stage.Health{}
+	health := &process.Health{}
 	cluster := w.Cluster()
 	cluster.Metrics = registry
 	cluster.Ready = health.Ready

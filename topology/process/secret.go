@@ -1,4 +1,4 @@
-package stage
+package process
 
 import (
 	"errors"
@@ -63,13 +63,13 @@ func resolveSecrets(fs *pflag.FlagSet, environ func(string) (string, bool)) erro
 	return errors.Join(errs...)
 }
 
-// refuseSecretFlags keeps a stage from taking a secret on its command line.
+// refuseSecretFlags keeps a program from taking a secret on its command line.
 func refuseSecretFlags(fs *pflag.FlagSet) error {
 	var err error
 	fs.VisitAll(func(f *pflag.Flag) {
 		for _, end := range []string{"password", "secret", "api-key", "access-token", "auth-token"} {
 			if strings.HasSuffix(f.Name, end) {
-				err = fmt.Errorf("flag --%s would take a secret on the command line: register it with stage.Secret", f.Name)
+				err = fmt.Errorf("flag --%s would take a secret on the command line: register it with process.Secret", f.Name)
 			}
 		}
 	})
