@@ -56,12 +56,15 @@ type Request struct {
 	// Label is copied to the daemon's log lines, at most 200 bytes; it has no
 	// other meaning.
 	Label string `json:"label,omitempty"`
+	// Owner names those who share slots evenly with other owners (a run's
+	// namespace, say), at most 200 bytes.
+	Owner string `json:"owner,omitempty"`
 }
 
 // Timeout returns the wall limit asked for, 0 if none.
 func (r Request) Timeout() time.Duration { return time.Duration(r.TimeoutMS) * time.Millisecond }
 
-// MaxLabel is the longest label accepted, in bytes.
+// MaxLabel is the longest label or owner accepted, in bytes.
 const MaxLabel = 200
 
 // Validate says what is wrong with a request, before any work is done.
@@ -77,6 +80,13 @@ func (r Request) Validate(maxCode int, maxTimeout time.Duration) error {
 		return fmt.Errorf("timeout_ms is %d, the limit is %d: ask for less or raise --max-timeout", r.TimeoutMS, maxTimeout.Milliseconds())
 	case len(r.Label) > MaxLabel:
 		return fmt.Errorf("label is %d bytes, the limit is %d", len(r.Label), MaxLabel)
+	}
+	return validOwner(r.Owner)
+}
+
+func validOwner(owner string) error {
+	if len(owner) > MaxLabel {
+		return fmt.Errorf("owner is %d bytes, the limit is %d", len(owner), MaxLabel)
 	}
 	return nil
 }

@@ -37,6 +37,10 @@ type Health struct {
 	Reserved   int `json:"reserved"`
 	Running    int `json:"running"`
 	Waiting    int `json:"waiting"`
+	// Idle is how many of the reserved slots run nothing; WaitingCalls is how many of
+	// those that wait have a program in hand. While one does, Idle is 0.
+	Idle         int `json:"idle"`
+	WaitingCalls int `json:"waiting_calls"`
 }
 
 // ImageHealth is the state of one warm image.
@@ -50,7 +54,18 @@ type ImageHealth struct {
 	RetryMS int64 `json:"retry_ms,omitempty"`
 }
 
-// Reserved is the first line of a reservation's stream.
+// ReserveRequest asks for a reservation. An empty body asks for one without an owner.
+type ReserveRequest struct {
+	// Owner is Request.Owner.
+	Owner string `json:"owner,omitempty"`
+}
+
+// Validate says what is wrong with a request.
+func (r ReserveRequest) Validate() error { return validOwner(r.Owner) }
+
+// Reserved is the first line of a reservation's stream. The stream ends when the
+// reservation does: the holder closed it, the daemon stopped, or the slot ran nothing
+// and was needed: for a program in hand, or for another's reservation.
 type Reserved struct {
 	Reservation string  `json:"reservation"`
 	WaitMS      float64 `json:"wait_ms"`
@@ -66,6 +81,9 @@ type Failure struct {
 	// RetryAfterMS is set for busy, tripped, starting and stopping; the
 	// Retry-After header carries the same in whole seconds, rounded up.
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Begun says that the program had been given to a sandbox before the call was
+	// ended: what of it ran is not known.
+	Begun bool `json:"begun,omitempty"`
 }
 
 // Failure codes.

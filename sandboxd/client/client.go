@@ -10,8 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
@@ -26,8 +28,19 @@ type (
 )
 
 // ErrReservationLost occurs when the daemon no longer knows the reservation:
-// it restarted, or the connection that held it broke. Reserve again.
+// it restarted, the connection that held it broke, or the slot ran nothing and was
+// needed elsewhere. The program was not begun: Run it without a reservation.
 var ErrReservationLost = errors.New("sandboxd: reservation lost")
+
+// EndUnknownError occurs when a call was cut off after the daemon had been sent its
+// program: it may have run, in part or to its end, and nobody can tell.
+type EndUnknownError struct{ Err error }
+
+func (e *EndUnknownError) Error() string {
+	return "sandboxd: cut off, and whether the program ran is not known: " + e.Err.Error()
+}
+
+func (e *EndUnknownError) Unwrap() error { return e.Err }
 
 // BusyError occurs when the daemon takes no call now: every slot is taken and
 // the queue is full or too slow ("busy"), its circuit breaker is open
@@ -57,6 +70,10 @@ type Config struct {
 	Address string
 	// TokenFile holds the token for TCP; unused on a unix socket.
 	TokenFile string
+	// Owner names whose calls and reservations these are: see api.Request.
+	Owner string
+	// Dial connects to Address instead of the network; tests set it.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Client calls one daemon. Make it with New; safe for concurrent use.
@@ -64,6 +81,7 @@ type Client struct {
 	http  *http.Client
 	base  string
 	token string
+	owner string
 }
 
 // New checks the address and reads the token. It does not connect: a daemon
@@ -74,7 +92,7 @@ func New(cfg Config) (*Client, error) {
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true,
 	}
-	c := &Client{http: &http.Client{Transport: transport}}
+	c := &Client{http: &http.Client{Transport: transport}, owner: cfg.Owner}
 	path, isUnix := strings.CutPrefix(cfg.Address, "unix://")
 	switch {
 	case isUnix || strings.HasPrefix(cfg.Address, "/"):
@@ -87,6 +105,9 @@ func New(cfg Config) (*Client, error) {
 		c.base = strings.TrimRight(cfg.Address, "/")
 	default:
 		return nil, fmt.Errorf("sandboxd address %q: want unix:///path, /path or http://host:port", cfg.Address)
+	}
+	if cfg.Dial != nil {
+		transport.DialContext = cfg.Dial
 	}
 	if cfg.TokenFile != "" {
 		token, err := os.ReadFile(cfg.TokenFile)
@@ -101,24 +122,41 @@ func New(cfg Config) (*Client, error) {
 // Close drops idle connections. Calls in progress go on.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Run queues for a slot and runs one program. It returns an error only if
-// nothing is known about the program: see the package documentation.
+// Run queues for a slot and runs one program. It returns an error only if nothing is
+// known about the program, which has not begun unless it is an *EndUnknownError: see the
+// package documentation.
 func (c *Client) Run(ctx context.Context, req Request) (Result, error) {
+	req.Owner = c.owner
 	body, err := json.Marshal(req)
 	if err != nil {
 		return Result{}, fmt.Errorf("encode sandboxd request: %w", err)
 	}
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// The end of the body, behind which the daemon may begin.
+		WroteRequest: func(i httptrace.WroteRequestInfo) { sent.Store(i.Err == nil) },
+	})
 	resp, err := c.post(ctx, "/v1/run", body)
+	if err != nil && sent.Load() {
+		return Result{}, &EndUnknownError{err}
+	}
 	if err != nil {
 		return Result{}, err
 	}
 	defer drain(resp.Body)
 	if resp.StatusCode != http.StatusOK {
-		return Result{}, failure(resp)
+		f, err := explain(resp)
+		switch {
+		case err != nil:
+			return Result{}, &EndUnknownError{err}
+		case f.Begun:
+			return Result{}, &EndUnknownError{refusal(f)}
+		}
+		return Result{}, refusal(f)
 	}
 	var result Result
 	if err := json.NewDecoder(resp.Body).Decode(&result); err != nil {
-		return Result{}, fmt.Errorf("read sandboxd result: %w", err)
+		return Result{}, &EndUnknownError{fmt.Errorf("read sandboxd result: %w", err)}
 	}
 	return result, nil
 }
@@ -190,16 +228,33 @@ func (c *Client) authorize(req *http.Request) {
 	}
 }
 
-// failure turns an answer that is not 2xx into a typed error.
-func failure(resp *http.Response) error {
+// errUnexplained: an answer was cut off, or is not our daemon's.
+var errUnexplained = errors.New("sandboxd answered without a reason")
+
+// explain reads an answer that is not 2xx.
+func explain(resp *http.Response) (api.Failure, error) {
 	var f api.Failure
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err == nil {
 		err = json.Unmarshal(raw, &f)
 	}
 	if err != nil || f.Code == "" {
-		return fmt.Errorf("sandboxd answered %s without a reason", resp.Status)
+		return api.Failure{}, fmt.Errorf("%w: %s", errUnexplained, resp.Status)
 	}
+	return f, nil
+}
+
+// failure turns an answer that is not 2xx into a typed error.
+func failure(resp *http.Response) error {
+	f, err := explain(resp)
+	if err != nil {
+		return err
+	}
+	return refusal(f)
+}
+
+// refusal is what a failure means to the caller.
+func refusal(f api.Failure) error {
 	switch f.Code {
 	case api.CodeBusy, api.CodeTripped, api.CodeStopping, api.CodeStarting:
 		return &BusyError{Code: f.Code, Message: f.Message, RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond}

@@ -10,18 +10,24 @@
 //  1. Make one Client with New and share it; it is safe for concurrent use.
 //  2. For a single call: Run(ctx, Request). It queues in the daemon for a slot
 //     and returns a Result. An error means that nothing is known about the
-//     program; a program that failed is a Result, not an error.
+//     program; a program that failed is a Result, not an error. Who has a
+//     program in hand comes before all reservations.
 //  3. For a worker that must not take work it cannot do: Reserve(ctx) first.
 //     It waits in the daemon until a slot is free, then the caller polls for a
 //     record, and Reservation.Run runs it at once. One reservation serves one
 //     call at a time, any number of them after another. Release it when done.
-//     Watch Reservation.Lost: it is closed if the daemon goes away; then
-//     reserve again.
+//     Watch Reservation.Lost: it is closed if the daemon goes away, and if
+//     nothing runs in the slot while somebody else needs it. Then stop
+//     polling, wait a little (longer each time that it was lost in vain), and
+//     reserve again. With a record already in hand, Run it without a
+//     reservation.
 //  4. Treat errors by type: errors.As to *BusyError (wait RetryAfter, try
 //     again: no slot, breaker open, starting or stopping), errors.Is
-//     ErrReservationLost (reserve again), errors.As *RequestError (the request
+//     ErrReservationLost (Run without it), errors.As *EndUnknownError (the
+//     program may have run: say so in what you make of its repeat),
+//     errors.As *RequestError (the request
 //     itself is wrong; trying again cannot help), anything else: the daemon
-//     could not be reached.
+//     could not be reached, and the program has not begun.
 //  5. Never show a Result whose Outcome is api.InfraError to a policy.
 //
 // Limits: the program's time runs from the moment it is handed to a sandbox;

@@ -2,10 +2,14 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/api"
 )
 
 // Reservation is a slot kept for this caller: Run on it never queues. It lasts
@@ -26,7 +30,12 @@ func (c *Client) Reserve(ctx context.Context) (*Reservation, error) {
 	// The stream must outlive ctx, but waiting for it must not.
 	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	resp, err := c.post(streamCtx, "/v1/reserve", nil)
+	body, err := json.Marshal(api.ReserveRequest{Owner: c.owner})
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("encode sandboxd request: %w", err)
+	}
+	resp, err := c.post(streamCtx, "/v1/reserve", body)
 	if err != nil {
 		cancel()
 		return nil, contextError(ctx, err)
@@ -68,8 +77,8 @@ func (r *Reservation) ID() string { return r.id }
 // Waited is how long the daemon let this reservation wait.
 func (r *Reservation) Waited() time.Duration { return r.waited }
 
-// Lost is closed when the reservation has ended: after Release, or because the
-// daemon went away.
+// Lost is closed when the reservation has ended: after Release, because the daemon
+// went away, or because no call ran in it and another caller needed the slot.
 func (r *Reservation) Lost() <-chan struct{} { return r.lost }
 
 // Run runs one program in the reserved slot, without queueing. It fails with

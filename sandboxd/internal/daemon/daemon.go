@@ -79,6 +79,13 @@ func New(ctx context.Context, cfg *Config, log *slog.Logger) (*Daemon, error) {
 	}
 	d.pool = pool.New(pool.Config{Targets: targets, Makers: makers, WarmWait: cfg.WarmWait}, image.Standard(), maker, d.metrics, log)
 	d.gate = admission.New(cfg.admission())
+	d.metrics.WatchSlots(func() metrics.Slots {
+		g := d.gate.State()
+		return metrics.Slots{
+			Running: d.service.Running(), Idle: g.Idle, CallsWaiting: g.WaitingCalls, ReservationsWaiting: g.Waiting - g.WaitingCalls,
+			EvictedForCalls: g.EvictedForCalls, EvictedForReservations: g.EvictedForReservations,
+		}
+	})
 	var names []string
 	for _, img := range image.Standard() {
 		names = append(names, img.Name)
@@ -224,6 +231,7 @@ func (d *Daemon) Health() (api.Health, bool) {
 	h := api.Health{
 		Status: "ok", Version: version(), Protections: d.protections, Images: d.pool.State(),
 		Slots: gate.Slots, Reservable: gate.Reservable, Reserved: gate.Reserved, Running: d.service.Running(), Waiting: gate.Waiting,
+		Idle: gate.Idle, WaitingCalls: gate.WaitingCalls,
 	}
 	open, tripReason := d.service.Tripped()
 	switch {

@@ -184,22 +184,30 @@ func TestReservation(t *testing.T) {
 	if got, err := s.client.Run(t.Context(), client.Request{Code: "print(2)"}); err != nil || got.Outcome != api.OK {
 		t.Errorf("a single call beside an idle reservation: %+v, %v", got, err)
 	}
-	next := make(chan *client.Reservation, 1)
-	go func() {
-		waiting, err := s.client.Reserve(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
-		next <- waiting
-	}()
-	s.until(t, "one waiting", func() bool { return s.health(t).Waiting == 1 })
+	// One that runs nothing gives way to another that waits, and then to a call.
+	second, err := s.client.Reserve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-r.Lost()
 	r.Release()
 	r.Release()
-	second := <-next
 	if _, err := r.Run(t.Context(), client.Request{Code: "print(3)"}); !errors.Is(err, client.ErrReservationLost) {
 		t.Errorf("got %v, want ErrReservationLost", err)
 	}
-	second.Release()
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.client.Run(t.Context(), client.Request{Code: "import time; time.sleep(1)"})
+		done <- err
+	}()
+	s.until(t, "running", func() bool { return s.health(t).Running == 1 })
+	if got, err := s.client.Run(t.Context(), client.Request{Code: "print(4)"}); err != nil || got.Outcome != api.OK {
+		t.Errorf("a call while every slot was taken: %+v, %v", got, err)
+	}
+	<-second.Lost()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 	s.until(t, "nothing reserved", func() bool { return s.health(t).Reserved == 0 })
 }
 

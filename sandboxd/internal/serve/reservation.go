@@ -11,37 +11,49 @@ import (
 
 // reservation is a slot that its holder keeps between calls.
 type reservation struct {
-	ctx  context.Context // ends with the reservation
-	busy bool
+	ctx    context.Context // ends with the reservation
+	ticket *admission.Ticket
+	busy   bool
 }
 
-// Reserve waits for a slot and keeps it until release is called; release ends a
-// call that still runs in it.
-func (s *Service) Reserve(ctx context.Context) (id string, waited time.Duration, release func(), err error) {
+// Reserved is a slot that was reserved.
+type Reserved struct {
+	ID     string
+	Waited time.Duration
+	// Lost is closed when the slot was taken away, which happens only while no call
+	// runs in it.
+	Lost <-chan struct{}
+	// Release gives the slot back and ends a call that still runs in it.
+	Release func()
+}
+
+// Reserve waits for a slot and keeps it until Release is called, or until somebody with
+// a better claim needs it.
+func (s *Service) Reserve(ctx context.Context, owner string) (Reserved, error) {
 	arrived := time.Now()
 	if err := s.admit(); err != nil {
-		return "", 0, nil, err
+		return Reserved{}, err
 	}
 	waitCtx, cancelWait := context.WithTimeoutCause(ctx, s.cfg.MaxWait, admission.ErrFull)
 	defer cancelWait()
-	ticket, err := s.gate.Acquire(waitCtx, true)
+	ticket, err := s.gate.Acquire(waitCtx, admission.Reservation, owner)
 	if err != nil {
-		return "", 0, nil, err
+		return Reserved{}, err
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
-	id = "res-" + hex.EncodeToString(b[:])
+	id := "res-" + hex.EncodeToString(b[:])
 	held, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.mu.Lock()
-	s.reservations[id] = &reservation{ctx: held}
+	s.reservations[id] = &reservation{ctx: held, ticket: ticket}
 	s.mu.Unlock()
-	return id, time.Since(arrived), func() {
+	return Reserved{ID: id, Waited: time.Since(arrived), Lost: ticket.Lost(), Release: func() {
 		s.mu.Lock()
 		delete(s.reservations, id)
 		s.mu.Unlock()
 		cancel(context.Canceled)
 		ticket.Release()
-	}, nil
+	}}, nil
 }
 
 // enter makes a call the one call of its reservation. The call ends with the
@@ -50,11 +62,13 @@ func (s *Service) enter(ctx context.Context, id string) (context.Context, func()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.reservations[id]
-	if r == nil {
+	switch {
+	case r == nil:
 		return nil, nil, ErrUnknownReservation
-	}
-	if r.busy {
+	case r.busy:
 		return nil, nil, ErrReservationBusy
+	case !r.ticket.Begin():
+		return nil, nil, ErrUnknownReservation
 	}
 	r.busy = true
 	joined, cancel := context.WithCancelCause(ctx)
@@ -65,5 +79,6 @@ func (s *Service) enter(ctx context.Context, id string) (context.Context, func()
 		s.mu.Lock()
 		r.busy = false
 		s.mu.Unlock()
+		r.ticket.End()
 	}, nil
 }

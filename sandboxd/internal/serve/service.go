@@ -38,6 +38,13 @@ func (e *TrippedError) Error() string {
 	return "the circuit breaker is open after repeated infrastructure failures; the last: " + e.Reason
 }
 
+// BegunError occurs when a call was ended from outside after its program had begun: its
+// caller or its reservation went away, or the daemon is stopping.
+type BegunError struct{ Err error }
+
+func (e *BegunError) Error() string { return "ended after the program had begun: " + e.Err.Error() }
+func (e *BegunError) Unwrap() error { return e.Err }
+
 // InvalidError occurs when a request is refused for what it says.
 type InvalidError struct{ Err error }
 
@@ -96,7 +103,7 @@ func (s *Service) Run(ctx context.Context, req api.Request) (api.Result, error) 
 	if err := s.admit(); err != nil {
 		return api.Result{}, err
 	}
-	ctx, release, err := s.slot(ctx, req.Reservation)
+	ctx, release, err := s.slot(ctx, req)
 	if err != nil {
 		return api.Result{}, err
 	}
@@ -139,13 +146,13 @@ func (s *Service) admit() error {
 }
 
 // slot finds the call's slot: its reservation's, or one from the queue.
-func (s *Service) slot(ctx context.Context, id string) (context.Context, func(), error) {
-	if id != "" {
-		return s.enter(ctx, id)
+func (s *Service) slot(ctx context.Context, req api.Request) (context.Context, func(), error) {
+	if req.Reservation != "" {
+		return s.enter(ctx, req.Reservation)
 	}
 	waitCtx, cancel := context.WithTimeoutCause(ctx, s.cfg.MaxWait, admission.ErrFull)
 	defer cancel()
-	ticket, err := s.gate.Acquire(waitCtx, false)
+	ticket, err := s.gate.Acquire(waitCtx, admission.Call, req.Owner)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,6 +185,9 @@ func (s *Service) execute(ctx context.Context, req api.Request) (result api.Resu
 		result, err = box.Run(ctx, req.Code, limit)
 		taken := box.Started()
 		s.discard(box)
+		if err != nil && taken {
+			return api.Result{}, 0, &BegunError{err}
+		}
 		if err != nil {
 			return api.Result{}, 0, err
 		}

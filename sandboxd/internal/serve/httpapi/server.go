@@ -1,7 +1,8 @@
 // Package httpapi speaks HTTP for the daemon.
 //
 //	POST /v1/run      api.Request  → api.Result
-//	POST /v1/reserve  (no body)    → a stream: one line of api.Reserved, then
+//	POST /v1/reserve  api.ReserveRequest, or no body
+//	                               → a stream: one line of api.Reserved, then
 //	                                 nothing until the reservation ends
 //	GET  /healthz     api.Health, 200 while the daemon lives
 //	GET  /readyz      api.Health, 200 only if calls are taken
@@ -37,7 +38,7 @@ import (
 // Caller runs calls.
 type Caller interface {
 	Run(ctx context.Context, req api.Request) (api.Result, error)
-	Reserve(ctx context.Context) (id string, waited time.Duration, release func(), err error)
+	Reserve(ctx context.Context, owner string) (serve.Reserved, error)
 }
 
 // Config is what the handler needs.
@@ -112,18 +113,29 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) reserve(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 1<<10))
+	var req api.ReserveRequest
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<10))
+	if err == nil && len(body) > 0 {
+		err = json.Unmarshal(body, &req)
+	}
+	if err == nil {
+		err = req.Validate()
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, api.Failure{Code: api.CodeBadRequest, Message: "request is neither empty nor a JSON object of the documented shape: " + err.Error()})
+		return
+	}
 	if !h.takesCalls(w) {
 		return
 	}
-	id, waited, release, err := h.Caller.Reserve(r.Context())
+	got, err := h.Caller.Reserve(r.Context(), req.Owner)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	defer release()
+	defer got.Release()
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	first, err := json.Marshal(api.Reserved{Reservation: id, WaitMS: float64(waited.Microseconds()) / 1000})
+	first, err := json.Marshal(api.Reserved{Reservation: got.ID, WaitMS: float64(got.Waited.Microseconds()) / 1000})
 	if err == nil {
 		_, err = w.Write(append(first, '\n'))
 	}
@@ -133,7 +145,10 @@ func (h *handler) reserve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	<-r.Context().Done()
+	select {
+	case <-r.Context().Done():
+	case <-got.Lost: // the end of the stream tells it
+	}
 }
 
 // takesCalls answers and returns false until the daemon is ready.
@@ -160,6 +175,8 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var tripped *serve.TrippedError
 	var invalid *serve.InvalidError
 	f, status := api.Failure{Message: err.Error()}, http.StatusServiceUnavailable
+	var begun *serve.BegunError
+	f.Begun = errors.As(err, &begun)
 	switch {
 	case errors.Is(err, admission.ErrFull):
 		f.Code, status, f.RetryAfterMS = api.CodeBusy, http.StatusTooManyRequests, h.RetryAfter().Milliseconds()

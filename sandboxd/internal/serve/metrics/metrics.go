@@ -72,3 +72,32 @@ func New() *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
+
+// Slots is a snapshot of admission.
+type Slots struct {
+	Running, Idle                           int
+	CallsWaiting, ReservationsWaiting       int
+	EvictedForCalls, EvictedForReservations int
+}
+
+// WatchSlots shows the state of admission whenever the metrics are read.
+func (m *Metrics) WatchSlots(now func() Slots) {
+	gauge := func(name, help, label, value string, get func(Slots) int) {
+		m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: name, Help: help, ConstLabels: prometheus.Labels{label: value},
+		}, func() float64 { return float64(get(now())) }))
+	}
+	const slots, waiting = "Slots by what they do: running a call, or reserved and idle.", "Callers that wait for a slot: with a program in hand (call), or for a reservation."
+	gauge("sandboxd_slots", slots, "state", "running", func(s Slots) int { return s.Running })
+	gauge("sandboxd_slots", slots, "state", "idle", func(s Slots) int { return s.Idle })
+	gauge("sandboxd_waiting", waiting, "kind", "call", func(s Slots) int { return s.CallsWaiting })
+	gauge("sandboxd_waiting", waiting, "kind", "reservation", func(s Slots) int { return s.ReservationsWaiting })
+	evicted := func(value string, get func(Slots) int) {
+		m.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sandboxd_reservations_evicted_total", Help: "Idle reservations whose slot was taken away for another caller, by its kind.",
+			ConstLabels: prometheus.Labels{"for": value},
+		}, func() float64 { return float64(get(now())) }))
+	}
+	evicted("call", func(s Slots) int { return s.EvictedForCalls })
+	evicted("reservation", func(s Slots) int { return s.EvictedForReservations })
+}
