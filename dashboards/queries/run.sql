@@ -1,4 +1,5 @@
--- The run in one row. Denominators: view run_summary.
+-- The run, in one row for training and one for evaluation. Denominators: view run_summary.
 SELECT *
 FROM run_summary
-WHERE run_id = {run:String};
+WHERE run_id = {run:String}
+ORDER BY mode;

@@ -160,10 +160,12 @@ func (m migration) run(ctx context.Context, p plan) error {
 	if err := m.check(done, p); err != nil {
 		return err
 	}
+	tablesChanged := false
 	for _, f := range p.tables {
 		if _, ok := done.tables[f.version]; ok {
 			continue
 		}
+		tablesChanged = true
 		if err := m.apply(ctx, f); err != nil {
 			return err
 		}
@@ -173,7 +175,8 @@ func (m migration) run(ctx context.Context, p plan) error {
 		m.log.Info("table made", "database", m.database, "file", f.name)
 	}
 	sum := p.viewsChecksum()
-	if done.viewsVersion == p.viewsVersion && done.viewsChecksum == sum {
+	// A view keeps the columns that its tables had when it was made.
+	if !tablesChanged && done.viewsVersion == p.viewsVersion && done.viewsChecksum == sum {
 		return nil
 	}
 	for _, f := range p.views {

@@ -31,6 +31,15 @@ func builtIn(t *testing.T) plan {
 	return plan{tables, views, ViewsVersion}
 }
 
+// created is how many tables a plan's files make; the other files change them.
+func created(p plan) int {
+	n := 0
+	for _, f := range p.tables {
+		n += strings.Count(f.text, "CREATE TABLE IF NOT EXISTS")
+	}
+	return n
+}
+
 func TestMigration(t *testing.T) {
 	s := clickhousetest.Start(t)
 	for name, protocol := range map[string]clickhouse.Protocol{"native": clickhouse.Native, "http": clickhouse.HTTP} {
@@ -68,7 +77,7 @@ func TestMigration(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := builtIn(t)
-		if want := uint64(len(p.tables) + len(p.views) + 1); tables != want {
+		if want := uint64(created(p) + len(p.views) + 1); tables != want {
 			t.Errorf("%d tables and views, want %d", tables, want)
 		}
 	})
@@ -94,7 +103,7 @@ func TestMigration(t *testing.T) {
 				t.Errorf("%s is not partitioned by event time", name)
 			}
 		}
-		if n != len(builtIn(t).tables)+1 {
+		if n != created(builtIn(t))+1 {
 			t.Errorf("%d tables looked at", n)
 		}
 	})
@@ -194,5 +203,55 @@ func TestViewsVersionRisesWithTheViews(t *testing.T) {
 	}
 	if string(b) != now {
 		t.Errorf("views are %s, %s says %s: raise ViewsVersion, then run with SLUICE_REWRITE=1", now, golden, b)
+	}
+}
+
+// A database with data takes new columns while a writer of the build before is at work:
+// its rows are kept, and every view works.
+func TestTablesWithDataTakeColumns(t *testing.T) {
+	s := clickhousetest.Start(t)
+	all := builtIn(t)
+	var before plan
+	before.viewsVersion = 1
+	for _, f := range all.tables {
+		if strings.Contains(f.text, "CREATE TABLE IF NOT EXISTS") {
+			before.tables = append(before.tables, f)
+		}
+	}
+	if len(before.tables) == len(all.tables) {
+		t.Fatal("no file changes a table: this test shows nothing")
+	}
+	// Files that change tables come after those that make them.
+	for i := range before.tables {
+		if before.tables[i].version != all.tables[i].version {
+			t.Skipf("%s stands after a file that changes tables", before.tables[i].name)
+		}
+	}
+	opts := s.Options(clickhouse.Native, "")
+	if err := migrate(t.Context(), opts, "older", before, quiet); err != nil {
+		t.Fatal(err)
+	}
+	conn := s.Open(t, clickhouse.Native, "older")
+	insert := func(copy int) {
+		t.Helper()
+		if err := conn.Exec(t.Context(), "INSERT INTO trajectories (source_topic, event_time, run_id, step, copy, mode, graded, reward) VALUES ('scored', now64(6), 'r', 1, ?, 'train', true, 1)", copy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert(1)
+	if err := migrate(t.Context(), opts, "older", all, quiet); err != nil {
+		t.Fatal(err)
+	}
+	insert(2)
+	for _, v := range all.views {
+		name := strings.TrimSuffix(v.name[strings.Index(v.name, "_")+1:], ".sql")
+		var n uint64
+		if err := conn.QueryRow(t.Context(), "SELECT count() FROM (SELECT * FROM "+name+")").Scan(&n); err != nil {
+			t.Errorf("view %s: %v", name, err)
+		}
+	}
+	var n, executions uint64
+	if err := conn.QueryRow(t.Context(), "SELECT count(), sum(length(execution_outcomes)) FROM trajectory_fates").Scan(&n, &executions); err != nil || n != 2 || executions != 0 {
+		t.Errorf("%d rows with %d executions, %v: want the row of before and the older writer's", n, executions, err)
 	}
 }

@@ -9,7 +9,12 @@
 --   late                      graded, but its group closed without anybody at its place
 --   ungraded                  not graded, whether its group is closed or not
 --   pending                   none of these yet
--- counted is true for all but duplicate and late ones: work done twice counts once.
+-- counted is true for the copy that holds its place, so that a place counts once however
+-- often it was worked at: when the group is closed, the copy that its closing names; until
+-- then a graded copy before an ungraded one. Duplicate and late ones never count, and
+-- an ungraded one does not where another copy holds its place.
+--
+-- Population: all runs, incarnations and modes.
 CREATE OR REPLACE VIEW trajectory_fates AS
 WITH
     batched AS
@@ -42,7 +47,7 @@ SELECT
         group_closed = 1, 'duplicate',
         taken_copy != 0 AND taken_copy != copy, 'duplicate',
         'pending') AS fate,
-    CAST(fate NOT IN ('duplicate', 'late') AS Bool) AS counted
+    CAST(if(group_closed = 1, closed_copy = copy, taken_copy IN (0, copy)) AS Bool) AS counted
 FROM (SELECT * FROM trajectories FINAL) AS t
 LEFT JOIN batched USING (run_id, incarnation, step, slot, sample_index, copy)
 LEFT JOIN closed USING (run_id, incarnation, step, slot, sample_index)

@@ -1,7 +1,9 @@
--- What the policy did, per version, as far as it can be said of one version: a
--- trajectory belongs to the version that sampled its last token.
+-- What the policy did, per incarnation and version, as far as it can be said of one
+-- version: a trajectory belongs to the version that sampled its last token. After a
+-- roll-back version 3 of the new incarnation is another policy than version 3 was.
+-- Population: mode train; trajectories that count and have a policy token.
 --
---   trajectories         sampled ones that count, mode train, with a policy token
+--   trajectories         of that population
 --   graded_share         graded / trajectories
 --   correct_rate         correct / graded: beside graded_share, never one number
 --   reward_mean          sum of reward / graded
@@ -19,6 +21,7 @@ WITH
     (
         SELECT
             run_id,
+            incarnation,
             policy_version_max AS policy_version,
             count() AS trajectories,
             countIf(graded) AS n_graded,
@@ -32,17 +35,18 @@ WITH
             countIf(end_reason = 'protocol_fault') AS faults
         FROM trajectory_fates
         WHERE counted AND mode = 'train' AND policy_tokens > 0
-        GROUP BY run_id, policy_version
+        GROUP BY run_id, incarnation, policy_version
     ),
     c AS
     (
-        SELECT run_id, policy_version_max AS policy_version, avg(lengthUTF8(code)) AS code_length, count() AS calls
+        SELECT run_id, incarnation, policy_version_max AS policy_version, avg(lengthUTF8(code)) AS code_length, count() AS calls
         FROM turns FINAL
         WHERE mode = 'train' AND graded AND kind = 'tool'
-        GROUP BY run_id, policy_version
+        GROUP BY run_id, incarnation, policy_version
     )
 SELECT
     t.run_id AS run_id,
+    t.incarnation AS incarnation,
     t.policy_version AS policy_version,
     t.trajectories AS trajectories,
     t.n_graded AS graded,
@@ -56,5 +60,5 @@ SELECT
     t.faults / t.trajectories AS protocol_fault_share,
     if(c.calls = 0, NULL, c.code_length) AS code_length_mean
 FROM t
-LEFT JOIN c ON c.run_id = t.run_id AND c.policy_version = t.policy_version
+LEFT JOIN c ON c.run_id = t.run_id AND c.incarnation = t.incarnation AND c.policy_version = t.policy_version
 SETTINGS join_use_nulls = 0;

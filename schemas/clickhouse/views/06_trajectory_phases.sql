@@ -1,5 +1,7 @@
 -- Where the time of each trajectory went, in milliseconds; NULL where an event that
 -- bounds the phase has no time. Clocks of several hosts are compared as they are.
+-- Population: all trajectories; the phases after scoring (grouping_ms and on) only of
+-- those that count, because the closing did not wait for any other.
 --
 --   waited_ms            fed to first sampling
 --   sampling_ms          sum over turns of sampling
@@ -28,16 +30,17 @@ WITH
 SELECT
     t.run_id AS run_id, t.incarnation AS incarnation, t.step AS step, t.slot AS slot, t.sample_index AS sample_index, t.copy AS copy,
     t.mode AS mode,
+    t.counted AS counted,
     dateDiff('microsecond', t.fed_at, t.started_at) / 1000 AS waited_ms,
     s.sampling AS sampling_ms,
     s.executing AS executing_ms,
     s.exec_waiting AS exec_waiting_ms,
     dateDiff('microsecond', t.started_at, t.ended_at) / 1000 - s.sampling - s.executing - s.exec_waiting AS moving_ms,
     dateDiff('microsecond', t.ended_at, t.scored_at) / 1000 AS scoring_ms,
-    dateDiff('microsecond', t.scored_at, m.at) / 1000 AS grouping_ms,
-    dateDiff('microsecond', m.at, g.at) / 1000 AS closing_ms,
-    dateDiff('microsecond', g.at, b.at) / 1000 AS batching_ms
-FROM (SELECT * FROM trajectories FINAL) AS t
+    if(t.counted, dateDiff('microsecond', t.scored_at, m.at) / 1000, NULL) AS grouping_ms,
+    if(t.counted, dateDiff('microsecond', m.at, g.at) / 1000, NULL) AS closing_ms,
+    if(t.counted, dateDiff('microsecond', g.at, b.at) / 1000, NULL) AS batching_ms
+FROM trajectory_fates AS t
 LEFT JOIN s ON s.run_id = t.run_id AND s.incarnation = t.incarnation AND s.step = t.step AND s.slot = t.slot AND s.sample_index = t.sample_index AND s.copy = t.copy
 LEFT JOIN m ON m.run_id = t.run_id AND m.incarnation = t.incarnation AND m.step = t.step AND m.slot = t.slot AND m.sample_index = t.sample_index AND m.copy = t.copy
 LEFT JOIN g ON g.run_id = t.run_id AND g.incarnation = t.incarnation AND g.step = t.step AND g.slot = t.slot

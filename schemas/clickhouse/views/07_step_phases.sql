@@ -1,5 +1,6 @@
 -- Where the time of each training step went, in milliseconds, and how long the parts
--- stood idle for it. NULL where a bounding event is missing.
+-- stood idle for it. NULL where a bounding event is missing. Population: mode train,
+-- trajectories that count; a step that a roll-back remade has a row per incarnation.
 --
 --   rollout_ms           first sampling to last end of a trajectory
 --   grouping_ms          last end to the step's batch
@@ -13,8 +14,8 @@ WITH
     t AS
     (
         SELECT run_id, incarnation, step, min(fed_at) AS fed, min(started_at) AS first, max(ended_at) AS last
-        FROM trajectories FINAL
-        WHERE mode = 'train'
+        FROM trajectory_fates
+        WHERE mode = 'train' AND counted
         GROUP BY run_id, incarnation, step
     ),
     b AS (SELECT run_id, incarnation, step, any(batched_at) AS at FROM step_batches FINAL GROUP BY ALL),

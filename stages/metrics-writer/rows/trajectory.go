@@ -46,6 +46,8 @@ func ofScored(m *sluicev1.Scored, source Source) []Row {
 		if tr.Outcome != "" {
 			execution++
 			tr.Execution = execution
+			row.ExecutionOutcomes = append(row.ExecutionOutcomes, tr.Outcome)
+			row.ExecutionWallMS = append(row.ExecutionWallMS, float32(tr.WallMS))
 			if execution == 1 {
 				row.FirstOutcome = tr.Outcome
 			}
@@ -56,6 +58,9 @@ func ofScored(m *sluicev1.Scored, source Source) []Row {
 		row.Aborts += turn.GetAborts()
 		if tr.HasToolCall {
 			row.ToolCallTurns++
+		}
+		if turn.GetKind() == sluicev1.TurnKind_TURN_KIND_TOOL {
+			row.ToolTurns++
 		}
 		if tr.Truncated {
 			row.TruncatedTurns++

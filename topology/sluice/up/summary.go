@@ -65,7 +65,7 @@ LIMIT 1 BY step`
 
 const totalsSQL = `
 SELECT toUInt64(trajectories), toUInt64(code_calls), toUInt64(duplicates_dropped)
-FROM %s.run_summary WHERE run_id = {run:String}`
+FROM %s.run_summary WHERE run_id = {run:String} AND mode = 'train'`
 
 // Dead letters whose header could not be read belong to no run: those of the run's
 // time are counted with it.

@@ -1,6 +1,6 @@
 -- Why do tool calls go wrong? Failed executions per policy version by outcome and class
 -- of exception; rate is of all executions sampled by that version.
-SELECT policy_version, outcome, exception, executions, rate
+SELECT incarnation, policy_version, outcome, exception, executions, rate
 FROM tool_errors
 WHERE run_id = {run:String} AND outcome != 'ok'
-ORDER BY policy_version, executions DESC;
+ORDER BY incarnation, policy_version, executions DESC;
