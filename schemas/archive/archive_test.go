@@ -20,7 +20,9 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/schemas/codec"
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 123e6, time.UTC)
@@ -31,8 +33,8 @@ func trajectory(question, text string) *sluicev1.Trajectory {
 			Group: &sluicev1.GroupPlace{RunId: "run", Step: 3, Slot: 1}, Problem: &sluicev1.Problem{QuestionId: question, DataSource: "gsm8k"},
 			GroupSize: 4, GroupsInStep: 2, Mode: sluicev1.Mode_MODE_TRAIN, RunSeed: 1<<63 + 1,
 		},
-		SampleIndex: 2, Copy: 1<<64 - 1, PromptTokens: []uint32{1, 1 << 31}, EndReason: sluicev1.EndReason_END_REASON_ANSWER, FinalText: text,
-		Turns: []*sluicev1.Turn{{Tokens: []uint32{7}, Logprobs: []float32{-0.1}, PolicyVersions: []uint32{2}, Text: text}}, EndedAt: timestamppb.New(noon),
+		SampleIndex: 2, Copy: 1<<64 - 1, PromptTokens: tokens.IDs(1, 1<<31), EndReason: sluicev1.EndReason_END_REASON_ANSWER, FinalText: text,
+		Turns: []*sluicev1.Turn{{Tokens: tokens.IDs(7), Logprobs: tokens.Floats(-0.1), Versions: tokens.Versions(2), Text: text}}, EndedAt: timestamppb.New(noon),
 	}
 }
 
@@ -165,6 +167,21 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
+// A trajectory whose tokens are not those that were sampled is read, and not decoded.
+func TestBrokenCustodyIsRefused(t *testing.T) {
+	tr := trajectory("q", "x")
+	custody.SealAll(tr)
+	if _, err := encoded(t, "trajectories", 0, tr).Decode(); err != nil {
+		t.Error(err)
+	}
+	tr.Turns[0].Tokens[0]++
+	for _, m := range []proto.Message{tr, &sluicev1.Scored{Trajectory: tr, UngradedReason: "why"}, &sluicev1.GroupMember{Scored: &sluicev1.Scored{Trajectory: tr, UngradedReason: "why"}}} {
+		if _, err := encoded(t, "trajectories", 0, m).Decode(); !errors.Is(err, custody.ErrBroken) || !strings.Contains(err.Error(), "run.0/3/1/2") {
+			t.Errorf("%s: %v, want ErrBroken with its place", codec.TypeName(m), err)
+		}
+	}
+}
+
 // A good record is a readable line.
 func TestALineIsReadable(t *testing.T) {
 	dir := write(t, archive.JSONL, encoded(t, "scored", 5, &sluicev1.Scored{Trajectory: trajectory("q7", "x"), UngradedReason: "why"}))
@@ -178,7 +195,7 @@ func TestALineIsReadable(t *testing.T) {
 	}
 	for _, part := range []string{
 		`{"topic":"scored","partition":1,"offset":5,"time":"2026-11-01T12:00:00.123Z","type":"Scored","schema":1,"message":{"trajectory":{"prompt":{"group":{"run_id":"run","step":"3","slot":1}`,
-		`"question_id":"q7"`, `"ungraded_reason":"why"`, `"logprobs":[-0.1]`,
+		`"question_id":"q7"`, `"ungraded_reason":"why"`, `"logprobs":"zczMvQ=="`,
 	} {
 		if !strings.Contains(lines[1], part) {
 			t.Errorf("%s\ndoes not hold %s", lines[1], part)

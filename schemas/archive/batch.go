@@ -158,20 +158,9 @@ func parseLines(text []byte, line int64, want func(topic, kind string) bool) (al
 		if len(row) == 0 {
 			continue
 		}
-		var e envelope
-		opened := e.open(row)
-		if opened && !want(e.topic, e.kind) {
-			continue
-		}
-		r, ok := Record{}, false
-		if opened {
-			r, ok = e.record()
-		}
-		if !ok {
-			if r, ok, err = parseLine(row); err != nil {
-				return nil, fmt.Errorf("line %d: %w", line, err)
-			}
-			ok = ok && want(r.Topic, r.Type())
+		r, ok, err := parseLine(row, want)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 		if ok {
 			all = append(all, r)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 // scores are records of a few hundred tokens each.
@@ -20,9 +21,9 @@ func scores(b *testing.B, n int) (all []Record) {
 	for i := range n {
 		turn := &sluicev1.Turn{Text: strings.Repeat("so it goes, ", 100), Kind: sluicev1.TurnKind_TURN_KIND_ANSWER}
 		for range 400 {
-			turn.Tokens = append(turn.Tokens, rng.Uint32N(150_000))
-			turn.Logprobs = append(turn.Logprobs, -rng.Float32())
-			turn.PolicyVersions = append(turn.PolicyVersions, 3)
+			turn.Tokens = tokens.AppendIDs(turn.Tokens, rng.Uint32N(150_000))
+			turn.Logprobs = tokens.AppendFloats(turn.Logprobs, -rng.Float32())
+			turn.Versions = tokens.AppendVersion(turn.Versions, 3, 1)
 		}
 		rec, err := codec.Rebuild(&sluicev1.Scored{
 			Trajectory: &sluicev1.Trajectory{
@@ -30,7 +31,7 @@ func scores(b *testing.B, n int) (all []Record) {
 					Group: &sluicev1.GroupPlace{RunId: "run", Step: uint64(1 + i/64)}, GroupSize: 8, GroupsInStep: 8,
 					Problem: &sluicev1.Problem{QuestionId: fmt.Sprint("q", i/8), Question: strings.Repeat("what ", 30), Answer: "1"},
 				},
-				SampleIndex: uint32(i % 8), Copy: rng.Uint64(), PromptTokens: turn.Tokens[:60], Turns: []*sluicev1.Turn{turn}, FinalText: turn.Text,
+				SampleIndex: uint32(i % 8), Copy: rng.Uint64(), PromptTokens: turn.Tokens[:240], Turns: []*sluicev1.Turn{turn}, FinalText: turn.Text,
 				EndReason: sluicev1.EndReason_END_REASON_ANSWER,
 			},
 			Graded: true, Reward: 1,

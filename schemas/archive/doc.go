@@ -6,11 +6,12 @@
 // partition, offset, time in milliseconds, key, headers, value. Rows stand by partition
 // and offset. Nothing is lost: a record that is read back has the same bytes.
 //
-//   - JSON lines begin with {"archive_format":1}. A row holds "type", "schema" and
-//     "message", the decoded message in protobuf's JSON, where that gives the same bytes
-//     back; otherwise (unknown fields of a newer version, undecodable bytes) it holds
-//     "raw": key, headers and value as base64.
-//   - Parquet files bear the metadata sluice.archive.format=1. The column value is the
+//   - JSON lines, to look into, begin with {"archive_format":1}. A row holds "type",
+//     "schema" and "message", the decoded message in protobuf's JSON (with arrays of one
+//     value per token as base64), where that gives the same bytes back; otherwise (unknown
+//     fields of a newer version, undecodable bytes) it holds "raw": key, headers and value
+//     as base64.
+//   - Parquet files, several times faster, bear the metadata sluice.archive.format=1. The column value is the
 //     encoded message; run_id, step and the like repeat what the record says of itself,
 //     for those who look for rows with other tools, and are not read back.
 //

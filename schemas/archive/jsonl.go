@@ -47,10 +47,6 @@ func JSONHeader() []byte { return fmt.Appendf(nil, "{\"archive_format\":%d}\n", 
 // records give equal bytes.
 func JSONBody(r codec.Record) ([]byte, error) {
 	name, schema := said(r)
-	plain := make([]byte, 0, 2*len(r.Value)+256)
-	if plain, ok := appendPlain(fmt.Appendf(plain, `"type":%q,"schema":%d,"message":`, name, schema), r, name, schema); ok {
-		return plain, nil
-	}
 	if m := readable(r, name, schema); m != nil {
 		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 		if err != nil {
@@ -126,8 +122,8 @@ func AppendJSON(dst []byte, r Record, body []byte) []byte {
 // maxLine bounds a row: a record of 8 MiB as base64 or numbers in decimal.
 const maxLine = 128 << 20
 
-// parseLine reads one row; ok is false for a header.
-func parseLine(text []byte) (r Record, ok bool, err error) {
+// parseLine reads one row; ok is false for a header and for what is not wanted.
+func parseLine(text []byte, want func(topic, kind string) bool) (r Record, ok bool, err error) {
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return r, false, fmt.Errorf("%w: %w", ErrUnreadable, err)
@@ -146,7 +142,10 @@ func parseLine(text []byte) (r Record, ok bool, err error) {
 		for _, h := range l.Raw.Headers {
 			r.Headers = append(r.Headers, codec.Header{Key: h.Key, Value: h.Value})
 		}
-		return r, true, nil
+		return r, want(r.Topic, r.Type()), nil
+	}
+	if !want(l.Topic, l.Type) {
+		return r, false, nil
 	}
 	m := codec.New(l.Type)
 	if m == nil || l.Schema < 1 {

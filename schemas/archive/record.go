@@ -2,12 +2,15 @@ package archive
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/codec"
+	"github.com/sluice-rl/sluice/schemas/custody"
+	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 )
 
@@ -46,8 +49,20 @@ func (r Record) Type() string {
 	return ""
 }
 
-// Decode is codec.Decode.
-func (r Record) Decode() (proto.Message, error) { return codec.Decode(r.Record) }
+// Decode is codec.Decode. A trajectory whose turns are not what was sampled is refused
+// too: custody.ErrBroken.
+func (r Record) Decode() (proto.Message, error) {
+	m, err := codec.Decode(r.Record)
+	if err != nil {
+		return nil, err
+	}
+	if t := codec.TrajectoryOf(m); t != nil {
+		if err := custody.Check(t); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", codec.TypeName(m), identity.TrajectoryID(t), err)
+		}
+	}
+	return m, nil
+}
 
 // Facts are what a record says of itself without being decoded.
 type Facts struct {

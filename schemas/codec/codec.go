@@ -103,16 +103,12 @@ func Encode(m proto.Message) (Record, error) {
 // version that its header said. It does not validate: rules may have become stricter
 // since, and Decode has the last word.
 func Rebuild(m proto.Message, schema int) (Record, error) {
-	value, err := appendMessage(nil, m)
-	if err != nil {
-		return Record{}, fmt.Errorf("encode %s: %w", TypeName(m), err)
-	}
-	return record(m, value, schema)
-}
-
-// record gives a message's value its key and headers.
-func record(m proto.Message, value []byte, schema int) (Record, error) {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	name := TypeName(m)
+	if err != nil {
+		// A text that is no UTF-8.
+		return Record{}, fmt.Errorf("encode %s: %w: %w", name, ErrInvalid, plainSpaces{err})
+	}
 	rec := Record{
 		Key:   []byte(Key(m)),
 		Value: value,
@@ -122,7 +118,7 @@ func record(m proto.Message, value []byte, schema int) (Record, error) {
 		},
 	}
 	if o := OriginOf(m); o != nil {
-		b, err := appendMessage(nil, o)
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(o)
 		if err != nil {
 			return Record{}, fmt.Errorf("encode origin of %s: %w", name, err)
 		}
@@ -144,7 +140,7 @@ func Decode(rec Record) (proto.Message, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%w: header %s says %s, which is no record type of this version", ErrUndecodable, HeaderType, printable(name))
 	}
-	if err := unmarshal(string(name), rec.Value, m); err != nil {
+	if err := proto.Unmarshal(rec.Value, m); err != nil {
 		return nil, fmt.Errorf("%w: %s of %d bytes: %w", ErrUndecodable, name, len(rec.Value), plainSpaces{err})
 	}
 	if err := Validate(m); err != nil {

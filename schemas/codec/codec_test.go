@@ -19,7 +19,9 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden records anew")
@@ -40,23 +42,25 @@ func prompt() *sluicev1.Prompt {
 }
 
 func trajectory() *sluicev1.Trajectory {
-	return &sluicev1.Trajectory{
-		Prompt: prompt(), SampleIndex: 5, Copy: 0xc0ffee, PromptTokens: []uint32{1, 2, 3},
+	t := &sluicev1.Trajectory{
+		Prompt: prompt(), SampleIndex: 5, Copy: 0xc0ffee, PromptTokens: tokens.IDs(1, 2, 3),
 		Turns: []*sluicev1.Turn{
 			{
-				Tokens: []uint32{10, 11}, Logprobs: []float32{-0.5, -0.25}, PolicyVersions: []uint32{3, 4},
+				Tokens: tokens.IDs(10, 11), Logprobs: tokens.Floats(-0.5, -0.25), Versions: tokens.Versions(3, 4),
 				Text: "print", Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: "print(6*7)",
 				Execution:   &sluicev1.Execution{CallId: "c", Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK, Stdout: "42\n"},
-				Observation: "42\n", GlueTokens: []uint32{20, 21}, SampleStartedAt: at, SampleEndedAt: at,
+				Observation: "42\n", GlueTokens: tokens.IDs(20, 21), SampleStartedAt: at, SampleEndedAt: at,
 			},
 			{
-				Tokens: []uint32{12}, Logprobs: []float32{-1}, PolicyVersions: []uint32{4},
+				Tokens: tokens.IDs(12), Logprobs: tokens.Floats(-1), Versions: tokens.Versions(4),
 				Text: `\boxed{42}`, Kind: sluicev1.TurnKind_TURN_KIND_ANSWER,
 			},
 		},
 		EndReason: sluicev1.EndReason_END_REASON_ANSWER, FinalText: `\boxed{42}`, CodeCalls: 1, Executions: 1,
 		EndedBy: "sampler", StartedAt: at, EndedAt: at,
 	}
+	custody.SealAll(t)
+	return t
 }
 
 func scored() *sluicev1.Scored {
@@ -98,8 +102,8 @@ func examples() []proto.Message {
 			RunId: "demo", Step: 3, ClipLow: 0.8, ClipHigh: 1.28, TokenReduction: sluicev1.TokenReduction_TOKEN_REDUCTION_SUM,
 			PaddedTokens: 2, Scale: 0.5,
 			Data: []*sluicev1.Datum{{
-				InputTokens: []uint32{1, 2}, TargetTokens: []uint32{2, 3}, BehaviourLogprobs: []float32{0, -0.5},
-				Advantages: []float32{0, 1}, LossMask: []bool{false, true},
+				InputTokens: tokens.IDs(1, 2), TargetTokens: tokens.IDs(2, 3), BehaviourLogprobs: tokens.Floats(0, -0.5),
+				Advantages: tokens.Floats(0, 1), LossMask: []byte{0, 1},
 			}},
 		},
 		&sluicev1.PolicyUpdate{RunId: "demo", Step: 3, PolicyVersion: 4, Trained: true, PublishedAt: at},
@@ -282,9 +286,22 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 		m    proto.Message
 		says string
 	}{
-		{"unequal lengths", edit(func(m *sluicev1.Trajectory) { m.Turns[0].Logprobs = make([]float32, 3) }),
-			"demo.1/3/2/5 turn 0: 2 tokens, 3 logprobs, 2 policy_versions"},
-		{"logprob not a number", edit(func(m *sluicev1.Trajectory) { m.Turns[1].Logprobs[0] = float32(math.NaN()) }), "logprobs[0] is NaN"},
+		{"unequal lengths", edit(func(m *sluicev1.Trajectory) { m.Turns[0].Logprobs = make([]byte, 12) }),
+			"demo.1/3/2/5 turn 0: 2 tokens, 3 logprobs, versions of 2"},
+		{"logprob not a number", edit(func(m *sluicev1.Trajectory) { m.Turns[1].Logprobs = tokens.Floats(float32(math.NaN())) }), "logprobs[0] is NaN"},
+		{"logprob without bounds", edit(func(m *sluicev1.Trajectory) {
+			m.Turns[0].Logprobs = tokens.Floats(-1, float32(math.Inf(-1)))
+		}), "logprobs[1] is -Inf"},
+		{"half a token", edit(func(m *sluicev1.Trajectory) { m.Turns[0].Tokens = m.Turns[0].Tokens[:6] }), "turn 0: tokens has 6 bytes, want 4 for each"},
+		{"half a logprob", edit(func(m *sluicev1.Trajectory) { m.Turns[0].Logprobs = m.Turns[0].Logprobs[:7] }), "logprobs has 7 bytes"},
+		{"half a prompt token", edit(func(m *sluicev1.Trajectory) { m.PromptTokens = m.PromptTokens[1:] }), "prompt_tokens has 11 bytes"},
+		{"half a glue token", edit(func(m *sluicev1.Trajectory) { m.Turns[0].GlueTokens = m.Turns[0].GlueTokens[1:] }), "glue_tokens has 7 bytes"},
+		{"an empty span", edit(func(m *sluicev1.Trajectory) {
+			m.Turns[1].Versions = append(m.Turns[1].Versions, &sluicev1.VersionSpan{})
+		}), "versions[1].count is 0"},
+		{"a span in two", edit(func(m *sluicev1.Trajectory) { m.Turns[0].Versions[0].Version = 4 }), "versions[1].version is 4 as in the span before"},
+		{"spans beyond counting", edit(func(m *sluicev1.Trajectory) { m.Turns[0].Versions[0].Count = math.MaxUint32 }), "versions of 4294967296"},
+		{"a cut digest", edit(func(m *sluicev1.Trajectory) { m.Turns[0].Digest = m.Turns[0].Digest[1:] }), "digest has 31 bytes"},
 		{"no copy", edit(func(m *sluicev1.Trajectory) { m.Copy = 0 }), "copy is 0"},
 		{"not ended", edit(func(m *sluicev1.Trajectory) { m.EndReason = 0 }), "end_reason"},
 		{"sample index", edit(func(m *sluicev1.Trajectory) { m.SampleIndex = 8 }), "sample_index is 8 of group size 8"},
@@ -302,9 +319,12 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 			return m
 		}(), "bears reward -1"},
 		{"reward not a number", func() proto.Message { m := scored(); m.Reward = math.Inf(1); return m }(), "reward is +Inf"},
-		{"datum lengths", datum(func(d *sluicev1.Datum) { d.Advantages = d.Advantages[:1] }), "2 behaviour_logprobs, 1 advantages, 2 loss_mask"},
-		{"datum without loss", datum(func(d *sluicev1.Datum) { d.LossMask[1] = false; d.BehaviourLogprobs[1], d.Advantages[1] = 0, 0 }), "all false"},
-		{"masked token with advantage", datum(func(d *sluicev1.Datum) { d.Advantages[0] = 1 }), "token 0 is masked"},
+		{"datum lengths", datum(func(d *sluicev1.Datum) { d.Advantages = d.Advantages[:4] }), "8 of behaviour_logprobs, 4 of advantages, 2 of loss_mask"},
+		{"datum without loss", datum(func(d *sluicev1.Datum) {
+			d.LossMask, d.BehaviourLogprobs, d.Advantages = make([]byte, 2), make([]byte, 8), make([]byte, 8)
+		}), "all 0"},
+		{"masked token with advantage", datum(func(d *sluicev1.Datum) { d.Advantages = tokens.Floats(1, 1) }), "token 0 is masked"},
+		{"a mask of 2", datum(func(d *sluicev1.Datum) { d.LossMask = []byte{0, 2} }), "loss_mask[1] is 2"},
 		{"not a record", &sluicev1.Budgets{}, "no record type"},
 	} {
 		err := Validate(c.m)
@@ -378,10 +398,11 @@ func BenchmarkDecode(b *testing.B) {
 func big() *sluicev1.Trajectory {
 	t := trajectory()
 	turn := t.Turns[0]
+	turn.Tokens, turn.Logprobs, turn.Versions = nil, nil, nil
 	for i := range 1024 {
-		turn.Tokens = append(turn.Tokens, uint32(i*140))
-		turn.Logprobs = append(turn.Logprobs, -float32(i)/1024)
-		turn.PolicyVersions = append(turn.PolicyVersions, 4)
+		turn.Tokens = tokens.AppendIDs(turn.Tokens, uint32(i*140))
+		turn.Logprobs = tokens.AppendFloats(turn.Logprobs, -float32(i)/1024)
+		turn.Versions = tokens.AppendVersion(turn.Versions, 4, 1)
 	}
 	t.Turns = []*sluicev1.Turn{turn, turn, turn, turn}
 	return t

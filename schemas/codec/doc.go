@@ -8,6 +8,6 @@
 // Promises: Encode and Decode refuse what Validate refuses, naming the field, the
 // lengths or the value; fields that this version does not know survive a stage that
 // passes the message on (change a decoded message, do not build a new one); nothing
-// is repaired, cut or padded. DecodeOutline and EncodeHolding are for who passes a
-// trajectory on: most of its bytes are then checked, counted and copied.
+// is repaired, cut or padded. Arrays of one value per token are bytes, which package
+// tokens reads and writes; whether they are what was sampled, package custody says.
 package codec

@@ -70,6 +70,19 @@ func promptOrigin(p *sluicev1.Prompt) *sluicev1.Origin {
 	}
 }
 
+// TrajectoryOf is the trajectory that a message is or holds, nil if there is none.
+func TrajectoryOf(m proto.Message) *sluicev1.Trajectory {
+	switch m := m.(type) {
+	case *sluicev1.GroupMember:
+		return m.GetScored().GetTrajectory()
+	case *sluicev1.Trajectory:
+		return m
+	case interface{ GetTrajectory() *sluicev1.Trajectory }:
+		return m.GetTrajectory()
+	}
+	return nil
+}
+
 // GivenUp builds the trajectories that end what a record stood for, where its value
 // cannot be used: one for a record of one member, one per member for a record of a
 // group. Each is an infra_error, so it is never graded, and its group can close.

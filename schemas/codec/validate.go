@@ -6,8 +6,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 // MaxGroupSize bounds what one record can ask for.
@@ -142,6 +144,9 @@ func checkTrajectory(t *sluicev1.Trajectory) error {
 	if t.GetCopy() == 0 {
 		return fmt.Errorf("copy is 0: it must be drawn at the first turn")
 	}
+	if err := checkWhole("prompt_tokens", t.GetPromptTokens()); err != nil {
+		return err
+	}
 	for i, turn := range t.GetTurns() {
 		if err := checkTurn(turn); err != nil {
 			return fmt.Errorf("%s turn %d: %w", identity.PlaceOf(t), i, err)
@@ -151,19 +156,43 @@ func checkTrajectory(t *sluicev1.Trajectory) error {
 }
 
 func checkTurn(turn *sluicev1.Turn) error {
-	n, l, v := len(turn.GetTokens()), len(turn.GetLogprobs()), len(turn.GetPolicyVersions())
-	if n != l || n != v {
-		return fmt.Errorf("%d tokens, %d logprobs, %d policy_versions: must be equal", n, l, v)
+	for _, a := range []struct {
+		name  string
+		array []byte
+	}{{"tokens", turn.GetTokens()}, {"logprobs", turn.GetLogprobs()}, {"glue_tokens", turn.GetGlueTokens()}} {
+		if err := checkWhole(a.name, a.array); err != nil {
+			return err
+		}
 	}
-	return checkFinite32("logprobs", turn.GetLogprobs())
+	n, l, v := tokens.Count(turn.GetTokens()), tokens.Count(turn.GetLogprobs()), tokens.CountVersions(turn.GetVersions())
+	if n != l || n != v {
+		return fmt.Errorf("%d tokens, %d logprobs, versions of %d: must be equal", n, l, v)
+	}
+	for i, s := range turn.GetVersions() {
+		if s.GetCount() == 0 {
+			return fmt.Errorf("versions[%d].count is 0, want at least 1", i)
+		}
+		if i > 0 && s.GetVersion() == turn.GetVersions()[i-1].GetVersion() {
+			return fmt.Errorf("versions[%d].version is %d as in the span before: they are one", i, s.GetVersion())
+		}
+	}
+	if n := len(turn.GetDigest()); n != 0 && n != custody.Size {
+		return fmt.Errorf("digest has %d bytes, want %d", n, custody.Size)
+	}
+	return checkFinite("logprobs", turn.GetLogprobs())
 }
 
-func checkFinite32(name string, values []float32) error {
-	for i, x := range values {
-		// x-x is 0 for every number but NaN and the infinities.
-		if x-x != 0 {
-			return fmt.Errorf("%s[%d] is %v, want a finite number", name, i, x)
-		}
+// checkWhole refuses an array of ids or floats that ends within a value.
+func checkWhole(name string, array []byte) error {
+	if len(array)%tokens.Size != 0 {
+		return fmt.Errorf("%s has %d bytes, want %d for each value", name, len(array), tokens.Size)
+	}
+	return nil
+}
+
+func checkFinite(name string, array []byte) error {
+	if i := tokens.NotFinite(array); i >= 0 {
+		return fmt.Errorf("%s[%d] is %v, want a finite number", name, i, tokens.Float(array, i))
 	}
 	return nil
 }
@@ -283,23 +312,30 @@ func checkMicroBatch(b *sluicev1.MicroBatch) error {
 }
 
 func checkDatum(d *sluicev1.Datum) error {
-	in, target, lp := len(d.GetInputTokens()), len(d.GetTargetTokens()), len(d.GetBehaviourLogprobs())
-	adv, mask := len(d.GetAdvantages()), len(d.GetLossMask())
-	if in == 0 || in != target || in != lp || in != adv || in != mask {
-		return fmt.Errorf("%d input_tokens, %d target_tokens, %d behaviour_logprobs, %d advantages, %d loss_mask: must be equal and above 0", in, target, lp, adv, mask)
+	in, target, lp, adv := d.GetInputTokens(), d.GetTargetTokens(), d.GetBehaviourLogprobs(), d.GetAdvantages()
+	mask := d.GetLossMask()
+	if n := tokens.Size * len(mask); n == 0 || len(in) != n || len(target) != n || len(lp) != n || len(adv) != n {
+		return fmt.Errorf("%d bytes of input_tokens, %d of target_tokens, %d of behaviour_logprobs, %d of advantages, %d of loss_mask: want equally many values, %d bytes each and 1 of the mask, and above 0",
+			len(in), len(target), len(lp), len(adv), len(mask), tokens.Size)
 	}
 	trained := false
-	for i, m := range d.GetLossMask() {
-		trained = trained || m
-		if !m && (d.GetBehaviourLogprobs()[i] != 0 || d.GetAdvantages()[i] != 0) {
-			return fmt.Errorf("token %d is masked but has logprob %v, advantage %v: want 0", i, d.GetBehaviourLogprobs()[i], d.GetAdvantages()[i])
+	for i, m := range mask {
+		switch m {
+		case 1:
+			trained = true
+		case 0:
+			if l, a := tokens.Float(lp, i), tokens.Float(adv, i); l != 0 || a != 0 {
+				return fmt.Errorf("token %d is masked but has logprob %v, advantage %v: want 0", i, l, a)
+			}
+		default:
+			return fmt.Errorf("loss_mask[%d] is %d, want 0 or 1", i, m)
 		}
 	}
 	if !trained {
-		return fmt.Errorf("no token is trained on: loss_mask is all false")
+		return fmt.Errorf("no token is trained on: loss_mask is all 0")
 	}
-	if err := checkFinite32("behaviour_logprobs", d.GetBehaviourLogprobs()); err != nil {
+	if err := checkFinite("behaviour_logprobs", lp); err != nil {
 		return err
 	}
-	return checkFinite32("advantages", d.GetAdvantages())
+	return checkFinite("advantages", adv)
 }

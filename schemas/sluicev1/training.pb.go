@@ -202,6 +202,8 @@ const (
 	BatchFate_BATCH_FATE_TOO_LONG BatchFate = 4
 	// Nothing that the policy sampled.
 	BatchFate_BATCH_FATE_NO_POLICY_TOKENS BatchFate = 5
+	// Its turns' digests do not fit its tokens: they are not what was sampled.
+	BatchFate_BATCH_FATE_CUSTODY BatchFate = 6
 )
 
 // Enum value maps for BatchFate.
@@ -213,6 +215,7 @@ var (
 		3: "BATCH_FATE_STALE",
 		4: "BATCH_FATE_TOO_LONG",
 		5: "BATCH_FATE_NO_POLICY_TOKENS",
+		6: "BATCH_FATE_CUSTODY",
 	}
 	BatchFate_value = map[string]int32{
 		"BATCH_FATE_UNSPECIFIED":      0,
@@ -221,6 +224,7 @@ var (
 		"BATCH_FATE_STALE":            3,
 		"BATCH_FATE_TOO_LONG":         4,
 		"BATCH_FATE_NO_POLICY_TOKENS": 5,
+		"BATCH_FATE_CUSTODY":          6,
 	}
 )
 
@@ -946,19 +950,29 @@ func (x *MicroBatch) GetTokenReduction() TokenReduction {
 
 // Datum is one trajectory as training arrays. With T tokens in all, each array has
 // T-1 values; value i speaks of target_tokens[i], which follows input_tokens[i].
+//
+// The arrays are bytes, little-endian and without padding: ids are uint32 ("<u4" of
+// numpy.frombuffer), logprobs and advantages float32 ("<f4"), the mask one byte each
+// ("?"). Nothing is padded to the length of other data in the micro-batch.
 type Datum struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Slot         uint32                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	SampleIndex  uint32                 `protobuf:"varint,2,opt,name=sample_index,json=sampleIndex,proto3" json:"sample_index,omitempty"`
-	Copy         uint64                 `protobuf:"fixed64,3,opt,name=copy,proto3" json:"copy,omitempty"`
-	InputTokens  []uint32               `protobuf:"varint,4,rep,packed,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	TargetTokens []uint32               `protobuf:"varint,5,rep,packed,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
-	// 0 where loss_mask is false.
-	BehaviourLogprobs []float32 `protobuf:"fixed32,6,rep,packed,name=behaviour_logprobs,json=behaviourLogprobs,proto3" json:"behaviour_logprobs,omitempty"`
-	// 0 where loss_mask is false.
-	Advantages []float32 `protobuf:"fixed32,7,rep,packed,name=advantages,proto3" json:"advantages,omitempty"`
-	// True on the policy's own tokens.
-	LossMask         []bool `protobuf:"varint,8,rep,packed,name=loss_mask,json=lossMask,proto3" json:"loss_mask,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Slot        uint32                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	SampleIndex uint32                 `protobuf:"varint,2,opt,name=sample_index,json=sampleIndex,proto3" json:"sample_index,omitempty"`
+	Copy        uint64                 `protobuf:"fixed64,3,opt,name=copy,proto3" json:"copy,omitempty"`
+	// uint32, 4 (T-1) bytes: the tokens but the last.
+	InputTokens []byte `protobuf:"bytes,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	// uint32, 4 (T-1) bytes: the tokens but the first.
+	TargetTokens []byte `protobuf:"bytes,5,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
+	// float32, 4 (T-1) bytes: natural logarithm of the probability that the policy which
+	// sampled the token gave it. 0 where loss_mask is 0.
+	BehaviourLogprobs []byte `protobuf:"bytes,6,opt,name=behaviour_logprobs,json=behaviourLogprobs,proto3" json:"behaviour_logprobs,omitempty"`
+	// float32, 4 (T-1) bytes: the trajectory's advantage times the micro-batch's scale,
+	// equal on all its own tokens. 0 where loss_mask is 0.
+	Advantages []byte `protobuf:"bytes,7,opt,name=advantages,proto3" json:"advantages,omitempty"`
+	// T-1 bytes: 1 on the policy's own tokens, which are trained on; 0 on those of the
+	// prompt, of observations and of the template.
+	LossMask []byte `protobuf:"bytes,8,opt,name=loss_mask,json=lossMask,proto3" json:"loss_mask,omitempty"`
+	// The oldest and the newest version that sampled one of them.
 	PolicyVersionMin uint32 `protobuf:"varint,9,opt,name=policy_version_min,json=policyVersionMin,proto3" json:"policy_version_min,omitempty"`
 	PolicyVersionMax uint32 `protobuf:"varint,10,opt,name=policy_version_max,json=policyVersionMax,proto3" json:"policy_version_max,omitempty"`
 	unknownFields    protoimpl.UnknownFields
@@ -1016,35 +1030,35 @@ func (x *Datum) GetCopy() uint64 {
 	return 0
 }
 
-func (x *Datum) GetInputTokens() []uint32 {
+func (x *Datum) GetInputTokens() []byte {
 	if x != nil {
 		return x.InputTokens
 	}
 	return nil
 }
 
-func (x *Datum) GetTargetTokens() []uint32 {
+func (x *Datum) GetTargetTokens() []byte {
 	if x != nil {
 		return x.TargetTokens
 	}
 	return nil
 }
 
-func (x *Datum) GetBehaviourLogprobs() []float32 {
+func (x *Datum) GetBehaviourLogprobs() []byte {
 	if x != nil {
 		return x.BehaviourLogprobs
 	}
 	return nil
 }
 
-func (x *Datum) GetAdvantages() []float32 {
+func (x *Datum) GetAdvantages() []byte {
 	if x != nil {
 		return x.Advantages
 	}
 	return nil
 }
 
-func (x *Datum) GetLossMask() []bool {
+func (x *Datum) GetLossMask() []byte {
 	if x != nil {
 		return x.LossMask
 	}
@@ -1615,13 +1629,13 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\x04slot\x18\x01 \x01(\rR\x04slot\x12!\n" +
 	"\fsample_index\x18\x02 \x01(\rR\vsampleIndex\x12\x12\n" +
 	"\x04copy\x18\x03 \x01(\x06R\x04copy\x12!\n" +
-	"\finput_tokens\x18\x04 \x03(\rR\vinputTokens\x12#\n" +
-	"\rtarget_tokens\x18\x05 \x03(\rR\ftargetTokens\x12-\n" +
-	"\x12behaviour_logprobs\x18\x06 \x03(\x02R\x11behaviourLogprobs\x12\x1e\n" +
+	"\finput_tokens\x18\x04 \x01(\fR\vinputTokens\x12#\n" +
+	"\rtarget_tokens\x18\x05 \x01(\fR\ftargetTokens\x12-\n" +
+	"\x12behaviour_logprobs\x18\x06 \x01(\fR\x11behaviourLogprobs\x12\x1e\n" +
 	"\n" +
-	"advantages\x18\a \x03(\x02R\n" +
+	"advantages\x18\a \x01(\fR\n" +
 	"advantages\x12\x1b\n" +
-	"\tloss_mask\x18\b \x03(\bR\blossMask\x12,\n" +
+	"\tloss_mask\x18\b \x01(\fR\blossMask\x12,\n" +
 	"\x12policy_version_min\x18\t \x01(\rR\x10policyVersionMin\x12,\n" +
 	"\x12policy_version_max\x18\n" +
 	" \x01(\rR\x10policyVersionMax\"\x96\x02\n" +
@@ -1696,14 +1710,15 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\x0eTokenReduction\x12\x1f\n" +
 	"\x1bTOKEN_REDUCTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13TOKEN_REDUCTION_SUM\x10\x01\x12\x18\n" +
-	"\x14TOKEN_REDUCTION_MEAN\x10\x02*\xae\x01\n" +
+	"\x14TOKEN_REDUCTION_MEAN\x10\x02*\xc6\x01\n" +
 	"\tBatchFate\x12\x1a\n" +
 	"\x16BATCH_FATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12BATCH_FATE_TRAINED\x10\x01\x12\x1d\n" +
 	"\x19BATCH_FATE_ZERO_ADVANTAGE\x10\x02\x12\x14\n" +
 	"\x10BATCH_FATE_STALE\x10\x03\x12\x17\n" +
 	"\x13BATCH_FATE_TOO_LONG\x10\x04\x12\x1f\n" +
-	"\x1bBATCH_FATE_NO_POLICY_TOKENS\x10\x05B7Z5github.com/sluice-rl/sluice/schemas/sluicev1;sluicev1b\x06proto3"
+	"\x1bBATCH_FATE_NO_POLICY_TOKENS\x10\x05\x12\x16\n" +
+	"\x12BATCH_FATE_CUSTODY\x10\x06B7Z5github.com/sluice-rl/sluice/schemas/sluicev1;sluicev1b\x06proto3"
 
 var (
 	file_sluice_v1_training_proto_rawDescOnce sync.Once

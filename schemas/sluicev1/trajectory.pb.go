@@ -265,13 +265,18 @@ func (VerdictOutcome) EnumDescriptor() ([]byte, []int) {
 // Trajectory is one rollout, whole: what the policy was given, every turn, and how
 // it ended. It travels whole in each event, so that any process can go on with it.
 // Its tokens are prompt_tokens, then per turn tokens and glue_tokens, in order.
+//
+// Arrays of one value per token are bytes: token ids are uint32 and logprobs float32,
+// four bytes each, little-endian, without padding. In Python:
+// numpy.frombuffer(turn.tokens, "<u4"), numpy.frombuffer(turn.logprobs, "<f4").
 type Trajectory struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Prompt      *Prompt                `protobuf:"bytes,1,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	SampleIndex uint32                 `protobuf:"varint,2,opt,name=sample_index,json=sampleIndex,proto3" json:"sample_index,omitempty"`
 	// Drawn at random at the first turn; tells apart work that was done twice.
-	Copy         uint64    `protobuf:"fixed64,3,opt,name=copy,proto3" json:"copy,omitempty"`
-	PromptTokens []uint32  `protobuf:"varint,4,rep,packed,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
+	Copy uint64 `protobuf:"fixed64,3,opt,name=copy,proto3" json:"copy,omitempty"`
+	// Token ids of the rendered prompt, uint32 each (loss mask 0).
+	PromptTokens []byte    `protobuf:"bytes,4,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
 	Turns        []*Turn   `protobuf:"bytes,5,rep,name=turns,proto3" json:"turns,omitempty"`
 	EndReason    EndReason `protobuf:"varint,6,opt,name=end_reason,json=endReason,proto3,enum=sluice.v1.EndReason" json:"end_reason,omitempty"`
 	// For a person: what exactly ended it.
@@ -341,7 +346,7 @@ func (x *Trajectory) GetCopy() uint64 {
 	return 0
 }
 
-func (x *Trajectory) GetPromptTokens() []uint32 {
+func (x *Trajectory) GetPromptTokens() []byte {
 	if x != nil {
 		return x.PromptTokens
 	}
@@ -411,17 +416,72 @@ func (x *Trajectory) GetEndedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Turn is what the policy wrote, then the observation that it got.
+// VersionSpan says which policy version sampled the next count tokens of a turn.
+type VersionSpan struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// At least 1.
+	Count         uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VersionSpan) Reset() {
+	*x = VersionSpan{}
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VersionSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VersionSpan) ProtoMessage() {}
+
+func (x *VersionSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VersionSpan.ProtoReflect.Descriptor instead.
+func (*VersionSpan) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *VersionSpan) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *VersionSpan) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// Turn is what the policy wrote, then the observation that it got. With n sampled
+// tokens, tokens and logprobs have 4n bytes and the counts of versions add up to n.
 type Turn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Sampled by the policy (loss mask 1). logprobs and policy_versions have a value
-	// for each.
-	Tokens []uint32 `protobuf:"varint,1,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
-	// Behaviour logprobs: of each token, under the policy that sampled it.
-	Logprobs []float32 `protobuf:"fixed32,2,rep,packed,name=logprobs,proto3" json:"logprobs,omitempty"`
-	// The version that sampled each token. They differ within a turn where a weight
-	// update interrupted it.
-	PolicyVersions []uint32 `protobuf:"varint,3,rep,packed,name=policy_versions,json=policyVersions,proto3" json:"policy_versions,omitempty"`
+	// Ids of the tokens that the policy sampled, uint32 each (loss mask 1).
+	Tokens []byte `protobuf:"bytes,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Behaviour logprobs, float32 each: the natural logarithm of the probability of each
+	// token under the policy that sampled it. Finite.
+	Logprobs []byte `protobuf:"bytes,2,opt,name=logprobs,proto3" json:"logprobs,omitempty"`
+	// The versions that sampled them, in the order of the tokens: one span, or more where
+	// weight updates interrupted the turn. Neighbours differ.
+	Versions []*VersionSpan `protobuf:"bytes,3,rep,name=versions,proto3" json:"versions,omitempty"`
 	// The tokens' text without special tokens, stripped; invalid UTF-8 replaced.
 	Text string   `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	Kind TurnKind `protobuf:"varint,5,opt,name=kind,proto3,enum=sluice.v1.TurnKind" json:"kind,omitempty"`
@@ -434,20 +494,30 @@ type Turn struct {
 	Execution *Execution `protobuf:"bytes,9,opt,name=execution,proto3" json:"execution,omitempty"`
 	// The observation as the policy sees it.
 	Observation string `protobuf:"bytes,10,opt,name=observation,proto3" json:"observation,omitempty"`
-	// Closing tokens not sampled, the observation and the glue up to the next turn
-	// (loss mask 0). Empty on the last turn.
-	GlueTokens      []uint32               `protobuf:"varint,11,rep,packed,name=glue_tokens,json=glueTokens,proto3" json:"glue_tokens,omitempty"`
+	// Ids of the tokens between this turn and the next, uint32 each (loss mask 0): the
+	// closing ones that were not sampled, the observation and the template around it.
+	// Empty on the last turn.
+	GlueTokens      []byte                 `protobuf:"bytes,11,opt,name=glue_tokens,json=glueTokens,proto3" json:"glue_tokens,omitempty"`
 	SampleStartedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=sample_started_at,json=sampleStartedAt,proto3" json:"sample_started_at,omitempty"`
 	SampleEndedAt   *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=sample_ended_at,json=sampleEndedAt,proto3" json:"sample_ended_at,omitempty"`
 	// How often the generation was aborted and taken up again.
-	Aborts        uint32 `protobuf:"varint,14,opt,name=aborts,proto3" json:"aborts,omitempty"`
+	Aborts uint32 `protobuf:"varint,14,opt,name=aborts,proto3" json:"aborts,omitempty"`
+	// Custody: the SHA-256 digest (32 bytes) that shows that the turn's tokens, which of
+	// them were sampled, their logprobs and versions are those that were recorded when it
+	// was sampled. It is over, each array behind its number of values as a little-endian
+	// uint64:
+	//
+	//	the digest of the turn before; in the first turn, that of "sluice custody 1"
+	//	and prompt_tokens;
+	//	tokens; logprobs; versions, version and count as little-endian uint32; glue_tokens.
+	Digest        []byte `protobuf:"bytes,15,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[1]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +529,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[1]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,26 +542,26 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{1}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Turn) GetTokens() []uint32 {
+func (x *Turn) GetTokens() []byte {
 	if x != nil {
 		return x.Tokens
 	}
 	return nil
 }
 
-func (x *Turn) GetLogprobs() []float32 {
+func (x *Turn) GetLogprobs() []byte {
 	if x != nil {
 		return x.Logprobs
 	}
 	return nil
 }
 
-func (x *Turn) GetPolicyVersions() []uint32 {
+func (x *Turn) GetVersions() []*VersionSpan {
 	if x != nil {
-		return x.PolicyVersions
+		return x.Versions
 	}
 	return nil
 }
@@ -545,7 +615,7 @@ func (x *Turn) GetObservation() string {
 	return ""
 }
 
-func (x *Turn) GetGlueTokens() []uint32 {
+func (x *Turn) GetGlueTokens() []byte {
 	if x != nil {
 		return x.GlueTokens
 	}
@@ -571,6 +641,13 @@ func (x *Turn) GetAborts() uint32 {
 		return x.Aborts
 	}
 	return 0
+}
+
+func (x *Turn) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
 }
 
 // Execution is one run of a program in a sandbox. A failure of the infrastructure
@@ -611,7 +688,7 @@ type Execution struct {
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[2]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +700,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[2]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +713,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Execution) GetCallId() string {
@@ -812,7 +889,7 @@ type CodeCall struct {
 
 func (x *CodeCall) Reset() {
 	*x = CodeCall{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[3]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +901,7 @@ func (x *CodeCall) String() string {
 func (*CodeCall) ProtoMessage() {}
 
 func (x *CodeCall) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[3]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +914,7 @@ func (x *CodeCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CodeCall.ProtoReflect.Descriptor instead.
 func (*CodeCall) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CodeCall) GetTrajectory() *Trajectory {
@@ -873,7 +950,7 @@ type CodeResult struct {
 
 func (x *CodeResult) Reset() {
 	*x = CodeResult{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[4]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +962,7 @@ func (x *CodeResult) String() string {
 func (*CodeResult) ProtoMessage() {}
 
 func (x *CodeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[4]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +975,7 @@ func (x *CodeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CodeResult.ProtoReflect.Descriptor instead.
 func (*CodeResult) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CodeResult) GetTrajectory() *Trajectory {
@@ -935,7 +1012,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[5]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1024,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[5]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1037,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Verdict) GetOutcome() VerdictOutcome {
@@ -1012,7 +1089,7 @@ type Score struct {
 
 func (x *Score) Reset() {
 	*x = Score{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[6]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1101,7 @@ func (x *Score) String() string {
 func (*Score) ProtoMessage() {}
 
 func (x *Score) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[6]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1114,7 @@ func (x *Score) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Score.ProtoReflect.Descriptor instead.
 func (*Score) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Score) GetName() string {
@@ -1089,7 +1166,7 @@ type Scored struct {
 
 func (x *Scored) Reset() {
 	*x = Scored{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[7]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1178,7 @@ func (x *Scored) String() string {
 func (*Scored) ProtoMessage() {}
 
 func (x *Scored) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[7]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1191,7 @@ func (x *Scored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scored.ProtoReflect.Descriptor instead.
 func (*Scored) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Scored) GetTrajectory() *Trajectory {
@@ -1197,7 +1274,7 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\x06prompt\x18\x01 \x01(\v2\x11.sluice.v1.PromptR\x06prompt\x12!\n" +
 	"\fsample_index\x18\x02 \x01(\rR\vsampleIndex\x12\x12\n" +
 	"\x04copy\x18\x03 \x01(\x06R\x04copy\x12#\n" +
-	"\rprompt_tokens\x18\x04 \x03(\rR\fpromptTokens\x12%\n" +
+	"\rprompt_tokens\x18\x04 \x01(\fR\fpromptTokens\x12%\n" +
 	"\x05turns\x18\x05 \x03(\v2\x0f.sluice.v1.TurnR\x05turns\x123\n" +
 	"\n" +
 	"end_reason\x18\x06 \x01(\x0e2\x14.sluice.v1.EndReasonR\tendReason\x12\x1d\n" +
@@ -1214,11 +1291,14 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\bended_by\x18\v \x01(\tR\aendedBy\x129\n" +
 	"\n" +
 	"started_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
-	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\"\x94\x04\n" +
+	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\"=\n" +
+	"\vVersionSpan\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\"\xb7\x04\n" +
 	"\x04Turn\x12\x16\n" +
-	"\x06tokens\x18\x01 \x03(\rR\x06tokens\x12\x1a\n" +
-	"\blogprobs\x18\x02 \x03(\x02R\blogprobs\x12'\n" +
-	"\x0fpolicy_versions\x18\x03 \x03(\rR\x0epolicyVersions\x12\x12\n" +
+	"\x06tokens\x18\x01 \x01(\fR\x06tokens\x12\x1a\n" +
+	"\blogprobs\x18\x02 \x01(\fR\blogprobs\x122\n" +
+	"\bversions\x18\x03 \x03(\v2\x16.sluice.v1.VersionSpanR\bversions\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12'\n" +
 	"\x04kind\x18\x05 \x01(\x0e2\x13.sluice.v1.TurnKindR\x04kind\x12%\n" +
 	"\x0einvalid_reason\x18\x06 \x01(\tR\rinvalidReason\x12\x1c\n" +
@@ -1227,11 +1307,12 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\texecution\x18\t \x01(\v2\x14.sluice.v1.ExecutionR\texecution\x12 \n" +
 	"\vobservation\x18\n" +
 	" \x01(\tR\vobservation\x12\x1f\n" +
-	"\vglue_tokens\x18\v \x03(\rR\n" +
+	"\vglue_tokens\x18\v \x01(\fR\n" +
 	"glueTokens\x12F\n" +
 	"\x11sample_started_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x0fsampleStartedAt\x12B\n" +
 	"\x0fsample_ended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rsampleEndedAt\x12\x16\n" +
-	"\x06aborts\x18\x0e \x01(\rR\x06aborts\"\xb3\x06\n" +
+	"\x06aborts\x18\x0e \x01(\rR\x06aborts\x12\x16\n" +
+	"\x06digest\x18\x0f \x01(\fR\x06digest\"\xb3\x06\n" +
 	"\tExecution\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x125\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.sluice.v1.ExecutionOutcomeR\aoutcome\x12\x1b\n" +
@@ -1341,51 +1422,53 @@ func file_sluice_v1_trajectory_proto_rawDescGZIP() []byte {
 }
 
 var file_sluice_v1_trajectory_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_sluice_v1_trajectory_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_sluice_v1_trajectory_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_sluice_v1_trajectory_proto_goTypes = []any{
 	(EndReason)(0),                // 0: sluice.v1.EndReason
 	(TurnKind)(0),                 // 1: sluice.v1.TurnKind
 	(ExecutionOutcome)(0),         // 2: sluice.v1.ExecutionOutcome
 	(VerdictOutcome)(0),           // 3: sluice.v1.VerdictOutcome
 	(*Trajectory)(nil),            // 4: sluice.v1.Trajectory
-	(*Turn)(nil),                  // 5: sluice.v1.Turn
-	(*Execution)(nil),             // 6: sluice.v1.Execution
-	(*CodeCall)(nil),              // 7: sluice.v1.CodeCall
-	(*CodeResult)(nil),            // 8: sluice.v1.CodeResult
-	(*Verdict)(nil),               // 9: sluice.v1.Verdict
-	(*Score)(nil),                 // 10: sluice.v1.Score
-	(*Scored)(nil),                // 11: sluice.v1.Scored
-	(*Prompt)(nil),                // 12: sluice.v1.Prompt
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*VersionSpan)(nil),           // 5: sluice.v1.VersionSpan
+	(*Turn)(nil),                  // 6: sluice.v1.Turn
+	(*Execution)(nil),             // 7: sluice.v1.Execution
+	(*CodeCall)(nil),              // 8: sluice.v1.CodeCall
+	(*CodeResult)(nil),            // 9: sluice.v1.CodeResult
+	(*Verdict)(nil),               // 10: sluice.v1.Verdict
+	(*Score)(nil),                 // 11: sluice.v1.Score
+	(*Scored)(nil),                // 12: sluice.v1.Scored
+	(*Prompt)(nil),                // 13: sluice.v1.Prompt
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_sluice_v1_trajectory_proto_depIdxs = []int32{
-	12, // 0: sluice.v1.Trajectory.prompt:type_name -> sluice.v1.Prompt
-	5,  // 1: sluice.v1.Trajectory.turns:type_name -> sluice.v1.Turn
+	13, // 0: sluice.v1.Trajectory.prompt:type_name -> sluice.v1.Prompt
+	6,  // 1: sluice.v1.Trajectory.turns:type_name -> sluice.v1.Turn
 	0,  // 2: sluice.v1.Trajectory.end_reason:type_name -> sluice.v1.EndReason
-	13, // 3: sluice.v1.Trajectory.started_at:type_name -> google.protobuf.Timestamp
-	13, // 4: sluice.v1.Trajectory.ended_at:type_name -> google.protobuf.Timestamp
-	1,  // 5: sluice.v1.Turn.kind:type_name -> sluice.v1.TurnKind
-	6,  // 6: sluice.v1.Turn.execution:type_name -> sluice.v1.Execution
-	13, // 7: sluice.v1.Turn.sample_started_at:type_name -> google.protobuf.Timestamp
-	13, // 8: sluice.v1.Turn.sample_ended_at:type_name -> google.protobuf.Timestamp
-	2,  // 9: sluice.v1.Execution.outcome:type_name -> sluice.v1.ExecutionOutcome
-	13, // 10: sluice.v1.Execution.queued_at:type_name -> google.protobuf.Timestamp
-	13, // 11: sluice.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	13, // 12: sluice.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	4,  // 13: sluice.v1.CodeCall.trajectory:type_name -> sluice.v1.Trajectory
-	13, // 14: sluice.v1.CodeCall.requested_at:type_name -> google.protobuf.Timestamp
-	4,  // 15: sluice.v1.CodeResult.trajectory:type_name -> sluice.v1.Trajectory
-	6,  // 16: sluice.v1.CodeResult.execution:type_name -> sluice.v1.Execution
-	3,  // 17: sluice.v1.Verdict.outcome:type_name -> sluice.v1.VerdictOutcome
-	4,  // 18: sluice.v1.Scored.trajectory:type_name -> sluice.v1.Trajectory
-	9,  // 19: sluice.v1.Scored.verdict:type_name -> sluice.v1.Verdict
-	10, // 20: sluice.v1.Scored.scores:type_name -> sluice.v1.Score
-	13, // 21: sluice.v1.Scored.scored_at:type_name -> google.protobuf.Timestamp
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 3: sluice.v1.Trajectory.started_at:type_name -> google.protobuf.Timestamp
+	14, // 4: sluice.v1.Trajectory.ended_at:type_name -> google.protobuf.Timestamp
+	5,  // 5: sluice.v1.Turn.versions:type_name -> sluice.v1.VersionSpan
+	1,  // 6: sluice.v1.Turn.kind:type_name -> sluice.v1.TurnKind
+	7,  // 7: sluice.v1.Turn.execution:type_name -> sluice.v1.Execution
+	14, // 8: sluice.v1.Turn.sample_started_at:type_name -> google.protobuf.Timestamp
+	14, // 9: sluice.v1.Turn.sample_ended_at:type_name -> google.protobuf.Timestamp
+	2,  // 10: sluice.v1.Execution.outcome:type_name -> sluice.v1.ExecutionOutcome
+	14, // 11: sluice.v1.Execution.queued_at:type_name -> google.protobuf.Timestamp
+	14, // 12: sluice.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	14, // 13: sluice.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	4,  // 14: sluice.v1.CodeCall.trajectory:type_name -> sluice.v1.Trajectory
+	14, // 15: sluice.v1.CodeCall.requested_at:type_name -> google.protobuf.Timestamp
+	4,  // 16: sluice.v1.CodeResult.trajectory:type_name -> sluice.v1.Trajectory
+	7,  // 17: sluice.v1.CodeResult.execution:type_name -> sluice.v1.Execution
+	3,  // 18: sluice.v1.Verdict.outcome:type_name -> sluice.v1.VerdictOutcome
+	4,  // 19: sluice.v1.Scored.trajectory:type_name -> sluice.v1.Trajectory
+	10, // 20: sluice.v1.Scored.verdict:type_name -> sluice.v1.Verdict
+	11, // 21: sluice.v1.Scored.scores:type_name -> sluice.v1.Score
+	14, // 22: sluice.v1.Scored.scored_at:type_name -> google.protobuf.Timestamp
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_trajectory_proto_init() }
@@ -1400,7 +1483,7 @@ func file_sluice_v1_trajectory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_trajectory_proto_rawDesc), len(file_sluice_v1_trajectory_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

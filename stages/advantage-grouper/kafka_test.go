@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
@@ -42,7 +43,7 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 			}
 			for copy := range uint64(1 + rng.IntN(2)) {
 				s := scored(1, slot, size, i, 1+copy, float64(rng.IntN(2)))
-				s.Trajectory.Turns = []*sluicev1.Turn{{Tokens: []uint32{uint32(copy)}, Logprobs: []float32{-1}, PolicyVersions: []uint32{3}}}
+				s.Trajectory.Turns = []*sluicev1.Turn{{Tokens: tokens.IDs(uint32(copy)), Logprobs: tokens.Floats(-1), Versions: tokens.Versions(3)}}
 				s.Trajectory.Prompt = proto.Clone(p).(*sluicev1.Prompt)
 				records = append(records, runner.Output{Topic: "scored", Body: s})
 			}
@@ -67,7 +68,7 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 				w.T.Errorf("member %s was written twice", id)
 			}
 			seen[id] = true
-			if turns := m.GetScored().GetTrajectory().GetTurns(); len(turns) != 1 || len(turns[0].GetTokens()) != 1 || len(turns[0].GetLogprobs()) != 1 {
+			if turns := m.GetScored().GetTrajectory().GetTurns(); len(turns) != 1 || tokens.Count(turns[0].GetTokens()) != 1 || tokens.Count(turns[0].GetLogprobs()) != 1 {
 				w.T.Errorf("member %s was written with turns %v", id, turns)
 			}
 		case *sluicev1.GroupClosed:

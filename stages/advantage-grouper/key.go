@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/sluice-rl/sluice/schemas/identity"
-	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
 )
 
@@ -26,9 +24,4 @@ func compareGroups(a, b identity.Group) int {
 		cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Incarnation, b.Incarnation),
 		cmp.Compare(a.Step, b.Step), cmp.Compare(a.Slot, b.Slot),
 	)
-}
-
-// label is a closing as metrics name it.
-func label(c sluicev1.Closing) string {
-	return strings.ToLower(strings.TrimPrefix(c.String(), "CLOSING_"))
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
@@ -103,7 +104,7 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 	case *sluicev1.Prompt:
 		err = m.prompt(&e, body, now)
 	case *sluicev1.Scored:
-		err = m.scored(&e, body, msg.Trajectory, now)
+		err = m.scored(&e, body, now)
 	}
 	if err != nil {
 		return runner.Effects{}, runner.Reject(err, "refused")
@@ -135,8 +136,8 @@ func (m *machine) prompt(e *runner.Effects, p *sluicev1.Prompt, now time.Time) e
 	return nil
 }
 
-// scored takes a trajectory into its group and passes it on, as the bytes it came in.
-func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, trajectory []byte, now time.Time) error {
+// scored takes a trajectory into its group and passes it on.
+func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, now time.Time) error {
 	place := identity.GroupOf(s.GetTrajectory().GetPrompt().GetGroup())
 	g := m.groups[place]
 	if g == nil && m.horizon.Past(runOf(place), place.Step) || g != nil && g.Closed() {
@@ -162,7 +163,7 @@ func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, trajectory []byt
 		return nil
 	}
 	e.Outputs = append(e.Outputs, runner.Output{
-		Topic: topicGrouped, Body: &sluicev1.GroupMember{Scored: s, TakenAt: timestamppb.New(now)}, Trajectory: trajectory,
+		Topic: topicGrouped, Body: &sluicev1.GroupMember{Scored: s, TakenAt: timestamppb.New(now)},
 	})
 	if g.Complete() {
 		return m.close(e, g, now)
@@ -201,7 +202,7 @@ func (m *machine) close(e *runner.Effects, g *group.Group, now time.Time) error 
 		m.log.Warn("group closed at its deadline", "group", place.String(), "closing", closed.GetClosing().String(),
 			"missing", missing, "graded", closed.GetGraded(), "group_size", closed.GetGroupSize())
 	}
-	m.metrics.closed.WithLabelValues(label(closed.GetClosing()), closed.GetReason()).Inc()
+	m.metrics.closed.WithLabelValues(schemas.EnumText(closed.GetClosing()), closed.GetReason()).Inc()
 	e.Outputs = append(e.Outputs, runner.Output{Topic: topicGrouped, Body: closed})
 	if m.horizon.Keep(runOf(place), place.Step, key) {
 		m.store(e, g)

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"pgregory.net/rapid"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
@@ -105,9 +106,9 @@ func (p partition) said() []string {
 		case *sluicev1.GroupClosed:
 			fate := make([]string, 0, len(b.GetMembers()))
 			for _, m := range b.GetMembers() {
-				fate = append(fate, strings.ToLower(strings.TrimPrefix(m.GetFate().String(), "MEMBER_FATE_")))
+				fate = append(fate, schemas.EnumText(m.GetFate()))
 			}
-			out = append(out, fmt.Sprintf("closed %s %s %s: %s", identity.GroupOf(b.GetGroup()), label(b.GetClosing()), b.GetReason(), strings.Join(fate, " ")))
+			out = append(out, fmt.Sprintf("closed %s %s %s: %s", identity.GroupOf(b.GetGroup()), schemas.EnumText(b.GetClosing()), b.GetReason(), strings.Join(fate, " ")))
 		}
 	}
 	return out

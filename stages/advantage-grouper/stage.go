@@ -61,6 +61,6 @@ func (c *config) run(ctx context.Context, env *stage.Env) error {
 	if err != nil {
 		return err
 	}
-	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: "advantage-grouper", Outlines: true},
+	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: "advantage-grouper"},
 		func(int32) runner.Machine { return newMachine(*c, env.Log, m) })
 }

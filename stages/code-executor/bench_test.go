@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
@@ -25,9 +26,9 @@ func benchCall(n int) *sluicev1.CodeCall {
 	c := codeCall(n, strings.Repeat("x = 1\n", 100))
 	turn := c.GetTrajectory().GetTurns()[0]
 	for range 4000 {
-		turn.Tokens = append(turn.Tokens, 50_000)
-		turn.Logprobs = append(turn.Logprobs, -1)
-		turn.PolicyVersions = append(turn.PolicyVersions, 3)
+		turn.Tokens = tokens.AppendIDs(turn.Tokens, 50_000)
+		turn.Logprobs = tokens.AppendFloats(turn.Logprobs, -1)
+		turn.Versions = tokens.AppendVersion(turn.Versions, 3, 1)
 	}
 	return c
 }

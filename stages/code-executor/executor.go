@@ -48,7 +48,7 @@ func (h *handler) Handle(ctx context.Context, m runner.Message) ([]runner.Output
 	})
 	var request *client.RequestError
 	if errors.Is(err, errInfra) || errors.As(err, &request) {
-		return h.giveUp(m, call, err)
+		return h.giveUp(call, err), nil
 	}
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (h *handler) Handle(ctx context.Context, m runner.Message) ([]runner.Output
 	return []runner.Output{{Topic: topicCodeResults, Body: &sluicev1.CodeResult{
 		Trajectory: call.GetTrajectory(), CallId: call.GetCallId(),
 		Execution: execution(call.GetCallId(), timeout, result, queued, time.Now(), m.Delivery),
-	}, Trajectory: m.Trajectory}}, nil
+	}}}, nil
 }
 
 // run runs a program until a sandbox has not failed under it.
@@ -130,15 +130,8 @@ func known(o api.Outcome) bool {
 }
 
 // giveUp ends the trajectory with all it has.
-func (h *handler) giveUp(m runner.Message, call *sluicev1.CodeCall, err error) ([]runner.Output, error) {
+func (h *handler) giveUp(call *sluicev1.CodeCall, err error) []runner.Output {
 	t := proto.Clone(call.GetTrajectory()).(*sluicev1.Trajectory)
-	if m.Trajectory != nil {
-		// What came with the call is its outline.
-		t = &sluicev1.Trajectory{}
-		if err := proto.Unmarshal(m.Trajectory, t); err != nil {
-			return nil, runner.Reject(err, "undecodable")
-		}
-	}
 	h.metrics.givenUp.Inc()
 	h.log.Error("trajectory given up", "call", call.GetCallId(), "error", err)
 	now := time.Now()
@@ -147,7 +140,7 @@ func (h *handler) giveUp(m runner.Message, call *sluicev1.CodeCall, err error) (
 	if r, err2 := rollout.Resume(rollout.Config{Stage: name}, t, now); err2 == nil {
 		r.GiveUp(strings.ToValidUTF8(err.Error(), "\uFFFD"), now)
 	}
-	return []runner.Output{{Topic: topicTrajectories, Body: t}}, nil
+	return []runner.Output{{Topic: topicTrajectories, Body: t}}
 }
 
 func label(callID string) string { return callID[:min(len(callID), api.MaxLabel)] }

@@ -15,7 +15,9 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
@@ -145,8 +147,9 @@ func codeCall(n int, code string) *sluicev1.CodeCall {
 			GroupSize: 8, GroupsInStep: 1000, Mode: sluicev1.Mode_MODE_TRAIN, Budgets: &sluicev1.Budgets{ExecutionTimeoutMs: 30000},
 		},
 		SampleIndex: uint32(n % 8), Copy: uint64(n + 1),
-		Turns: []*sluicev1.Turn{{Tokens: []uint32{1}, Logprobs: []float32{-1}, PolicyVersions: []uint32{1}, Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: code}},
+		Turns: []*sluicev1.Turn{{Tokens: tokens.IDs(1), Logprobs: tokens.Floats(-1), Versions: tokens.Versions(1), Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: code}},
 	}
+	custody.SealAll(t)
 	return &sluicev1.CodeCall{Trajectory: t, CallId: fmt.Sprintf("call-%d", n)}
 }
 
@@ -235,9 +238,9 @@ func TestAFailedSandboxIsRetriedAndNeverShown(t *testing.T) {
 			!strings.Contains(ended.GetEndDetail(), "runsc exited with 128") || len(ended.GetTurns()) != 1 || ended.GetEndedAt() == nil {
 			t.Errorf("trajectory ended as %v", ended)
 		}
-		// The executor reads outlines; what it writes is whole.
+		// Tokens that the executor does not look at are written as they came.
 		for _, turns := range [][]*sluicev1.Turn{ended.GetTurns(), got.GetTrajectory().GetTurns()} {
-			if turn := turns[0]; len(turn.GetTokens()) != 1 || len(turn.GetLogprobs()) != 1 || len(turn.GetPolicyVersions()) != 1 {
+			if turn := turns[0]; tokens.Count(turn.GetTokens()) != 1 || tokens.Count(turn.GetLogprobs()) != 1 || tokens.CountVersions(turn.GetVersions()) != 1 {
 				t.Errorf("the turn was written as %v, want it with its token", turn)
 			}
 		}

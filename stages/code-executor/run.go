@@ -51,7 +51,7 @@ func (e *executor) run(ctx context.Context, env *stage.Env) error {
 	shelf := &shelf{sandboxes: boxes, log: env.Log, ready: func(err error) { env.Health.Ready(readyPart, err) }}
 	h := &handler{shelf: shelf, attempts: e.cfg.attempts, metrics: newMetrics(env.Metrics), log: env.Log}
 	return runner.RunShare(ctx, runner.ShareConfig{
-		Cluster: env.Kafka, Stage: name, Outlines: true, Slots: slots, Reserve: shelf.reserve, Lock: e.cfg.lock,
+		Cluster: env.Kafka, Stage: name, Slots: slots, Reserve: shelf.reserve, Lock: e.cfg.lock,
 	}, func(int) runner.Handler { return h })
 }
 

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 )
 
@@ -33,14 +34,14 @@ func everything(step uint64) batchOf {
 		Mode: sluicev1.Mode_MODE_TRAIN, ToolEnabled: true, ToolProtocol: "qwen", FedAt: at(0),
 	}
 	turn := func(kind sluicev1.TurnKind, text string, e *sluicev1.Execution) *sluicev1.Turn {
-		t := &sluicev1.Turn{Tokens: []uint32{1, 2}, Logprobs: []float32{-0.5, -0.25}, PolicyVersions: []uint32{uint32(step), uint32(step)}, Text: text, Kind: kind, SampleStartedAt: at(10), SampleEndedAt: at(20)}
+		t := &sluicev1.Turn{Tokens: tokens.IDs(1, 2), Logprobs: tokens.Floats(-0.5, -0.25), Versions: tokens.Versions(uint32(step), uint32(step)), Text: text, Kind: kind, SampleStartedAt: at(10), SampleEndedAt: at(20)}
 		if e != nil {
-			t.Code, t.Execution, t.Observation, t.GlueTokens = hostile, e, e.GetStderr()+e.GetStdout(), []uint32{7, 8, 9}
+			t.Code, t.Execution, t.Observation, t.GlueTokens = hostile, e, e.GetStderr()+e.GetStdout(), tokens.IDs(7, 8, 9)
 		}
 		return t
 	}
 	long := &sluicev1.Trajectory{
-		Prompt: prompt, SampleIndex: 0, Copy: 100 + step, PromptTokens: []uint32{5, 6},
+		Prompt: prompt, SampleIndex: 0, Copy: 100 + step, PromptTokens: tokens.IDs(5, 6),
 		Turns: []*sluicev1.Turn{
 			turn(sluicev1.TurnKind_TURN_KIND_TOOL, "<tool_call>"+hostile, &sluicev1.Execution{CallId: "c0", Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_ERROR, Exception: "NameError", ExitCode: 1, Stderr: hostile, WallMs: 10}),
 			turn(sluicev1.TurnKind_TURN_KIND_TOOL, "<tool_call>", &sluicev1.Execution{CallId: "c1", Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK, Stdout: "2\n", WallMs: 20, Protections: []string{"gvisor"}}),
@@ -49,7 +50,7 @@ func everything(step uint64) batchOf {
 		EndReason: sluicev1.EndReason_END_REASON_ANSWER, FinalText: `\boxed{2}`, CodeCalls: 2, Executions: 2, StartedAt: at(10), EndedAt: at(40),
 	}
 	short := &sluicev1.Trajectory{
-		Prompt: prompt, SampleIndex: 1, Copy: 200 + step, PromptTokens: []uint32{5, 6},
+		Prompt: prompt, SampleIndex: 1, Copy: 200 + step, PromptTokens: tokens.IDs(5, 6),
 		Turns:     []*sluicev1.Turn{turn(sluicev1.TurnKind_TURN_KIND_ANSWER, `\boxed{3}`, nil)},
 		EndReason: sluicev1.EndReason_END_REASON_ANSWER, FinalText: `\boxed{3}`, StartedAt: at(10), EndedAt: at(20),
 	}
@@ -59,8 +60,8 @@ func everything(step uint64) batchOf {
 	}
 	right, wrong := score(long, 1), score(short, -1)
 	datum := func(t *sluicev1.Trajectory, advantage float32) *sluicev1.Datum {
-		return &sluicev1.Datum{SampleIndex: t.GetSampleIndex(), Copy: t.GetCopy(), InputTokens: []uint32{5, 6, 1}, TargetTokens: []uint32{6, 1, 2},
-			BehaviourLogprobs: []float32{0, -0.5, -0.25}, Advantages: []float32{0, advantage, advantage}, LossMask: []bool{false, true, true}}
+		return &sluicev1.Datum{SampleIndex: t.GetSampleIndex(), Copy: t.GetCopy(), InputTokens: tokens.IDs(5, 6, 1), TargetTokens: tokens.IDs(6, 1, 2),
+			BehaviourLogprobs: tokens.Floats(0, -0.5, -0.25), Advantages: tokens.Floats(0, advantage, advantage), LossMask: []byte{0, 1, 1}}
 	}
 	member := func(t *sluicev1.Trajectory) *sluicev1.MemberBatched {
 		return &sluicev1.MemberBatched{SampleIndex: t.GetSampleIndex(), Copy: t.GetCopy(), Fate: sluicev1.BatchFate_BATCH_FATE_TRAINED, LossTokens: 2}

@@ -14,7 +14,9 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/microbatch"
@@ -59,10 +61,11 @@ func group(runID string, stepNo uint64, slot, groups uint32, mode sluicev1.Mode)
 			Prompt: &sluicev1.Prompt{
 				Group: place, Problem: &sluicev1.Problem{QuestionId: "q"}, GroupSize: 2, GroupsInStep: groups, Mode: mode,
 			},
-			SampleIndex: i, Copy: 1000*stepNo + 10*uint64(slot) + uint64(i), PromptTokens: []uint32{1, 2, 3},
-			Turns:     []*sluicev1.Turn{{Tokens: []uint32{4, 5}, Logprobs: []float32{-1, -2}, PolicyVersions: []uint32{7, 7}}},
+			SampleIndex: i, Copy: 1000*stepNo + 10*uint64(slot) + uint64(i), PromptTokens: tokens.IDs(1, 2, 3),
+			Turns:     []*sluicev1.Turn{{Tokens: tokens.IDs(4, 5), Logprobs: tokens.Floats(-1, -2), Versions: tokens.Versions(7, 7)}},
 			EndReason: sluicev1.EndReason_END_REASON_ANSWER,
 		}
+		custody.SealAll(t)
 		out = append(out, &sluicev1.GroupMember{Scored: &sluicev1.Scored{
 			Trajectory: t, Graded: true, Reward: reward, Scores: []*sluicev1.Score{{Name: "outcome"}},
 		}})
@@ -292,7 +295,7 @@ func TestFlagsThatCannotBeUsed(t *testing.T) {
 		"clip bounds":                      func(o *options) { o.rules.ClipHigh = 0.5 },
 		"--training-context is 0":          func(o *options) { o.rules.Context = 0 },
 		"--max-data is 0":                  func(o *options) { o.rules.Packing.Data = 0 },
-		"messages of up to 190038912 byte": func(o *options) { o.rules.Packing.PaddedTokens = 10_000_000 },
+		"messages of up to 170034816 byte": func(o *options) { o.rules.Packing.PaddedTokens = 10_000_000 },
 	} {
 		o := options{config: config{rules: step.DefaultRules, stepsKept: 1}, reduction: "mean"}
 		change(&o)

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 )
 
@@ -47,7 +46,7 @@ func (m *metrics) batched(b *sluicev1.StepBatch) {
 	m.padded.Add(float64(b.GetPaddedTokens()))
 	m.loss.Add(float64(b.GetLossTokens()))
 	for _, member := range b.GetMembers() {
-		fate := strings.ToLower(strings.TrimPrefix(member.GetFate().String(), "BATCH_FATE_"))
+		fate := schemas.EnumText(member.GetFate())
 		m.members.WithLabelValues(fate).Inc()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
@@ -23,7 +24,7 @@ behind it, on the same partition, the step's micro-batches.
 
 Members are packed first-fit decreasing by padded tokens. Not packed, but named with
 their reason: advantage 0, no policy tokens, longer than the training context, sampled
-by a policy too old. Advantages are multiplied by (data in the micro-batch / N), where N
+by a policy too old, digests that do not fit the tokens. Advantages are multiplied by (data in the micro-batch / N), where N
 counts all graded members of used and degenerate groups.
 
 Outputs, state and offsets commit in one transaction: each step is batched exactly once,
@@ -82,9 +83,9 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// bytesPerToken bounds what one token takes in an encoded micro-batch: two ids of up to
-// five bytes, two floats and a mask.
-const bytesPerToken = 5 + 5 + 4 + 4 + 1
+// bytesPerToken is what one token takes in an encoded micro-batch: two ids, two floats
+// and a mask.
+const bytesPerToken = 4*tokens.Size + 1
 
 // checkSize refuses limits under which a full micro-batch could not be written.
 func (o *options) checkSize(maxMessageBytes int32) error {

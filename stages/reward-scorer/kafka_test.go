@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
@@ -34,8 +35,8 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 		t.Prompt.Problem.QuestionId = fmt.Sprintf("q%d", t.GetSampleIndex())
 		id := identity.TrajectoryID(t)
 		token := uint32(t.GetCopy())
-		t.PromptTokens = []uint32{token}
-		t.Turns = []*sluicev1.Turn{{Tokens: []uint32{token}, Logprobs: []float32{-1}, PolicyVersions: []uint32{3}, GlueTokens: []uint32{7}}}
+		t.PromptTokens = tokens.IDs(token)
+		t.Turns = []*sluicev1.Turn{{Tokens: tokens.IDs(token), Logprobs: tokens.Floats(-1), Versions: tokens.Versions(3), GlueTokens: tokens.IDs(7)}}
 		want[id] = t
 		records = append(records, runner.Output{Topic: "trajectories", Body: t})
 	}

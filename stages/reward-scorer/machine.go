@@ -121,7 +121,7 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 	s := scoring.Of(t, results)
 	s.ScoredAt = timestamppb.New(now)
 	m.metrics.count(s)
-	e.Outputs = append(e.Outputs, runner.Output{Topic: topicScored, Body: s, Trajectory: msg.Trajectory})
+	e.Outputs = append(e.Outputs, runner.Output{Topic: topicScored, Body: s})
 	if m.take(identity.PlaceOf(t), id, s.GetGraded()) {
 		value := stateUngraded
 		if s.GetGraded() {

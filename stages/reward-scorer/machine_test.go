@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
@@ -56,9 +57,11 @@ func scoreOne(t *testing.T, set *reward.Set, traj *sluicev1.Trajectory) *sluicev
 	return got
 }
 
-// Where a trajectory comes as an outline, its tokens are as many as the record had.
-func TestTokensOfAnOutline(t *testing.T) {
+// A reward is told how many tokens there are of all kinds.
+func TestTokensAreCounted(t *testing.T) {
 	traj := trajectory(1, 0, 1, answered, `\boxed{7}`)
+	traj.PromptTokens = tokens.IDs(1, 2, 3)
+	traj.Turns = []*sluicev1.Turn{{Tokens: tokens.IDs(4, 5), GlueTokens: tokens.IDs(6)}, {Tokens: tokens.IDs(7)}}
 	logic, err := expression.New("double(tokens)", 10_000)
 	if err != nil {
 		t.Fatal(err)
@@ -68,12 +71,12 @@ func TestTokensOfAnOutline(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &scorer{set: set}
-	m := runner.Message{Topic: "trajectories", Body: traj, Trajectory: []byte{}, Tokens: 123}
+	m := runner.Message{Topic: "trajectories", Body: traj}
 	if err := s.prepare(t.Context(), []runner.Message{m}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.of(m); len(got) != 1 || got[0].Reward != 123 {
-		t.Errorf("reward %v, want the 123 tokens", got)
+	if got := s.of(m); len(got) != 1 || got[0].Reward != 7 {
+		t.Errorf("reward %v, want the 7 tokens", got)
 	}
 }
 

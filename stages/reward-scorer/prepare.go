@@ -86,9 +86,6 @@ func (s *scorer) score(ctx context.Context, ms []runner.Message) [][]reward.Resu
 	in := make([]reward.Input, len(ms))
 	for i, m := range ms {
 		in[i] = scoring.InputOf(m.Body.(*sluicev1.Trajectory))
-		if m.Trajectory != nil {
-			in[i].Tokens = m.Tokens
-		}
 	}
 	return scoring.Score(ctx, s.set, in)
 }

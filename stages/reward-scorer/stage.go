@@ -85,6 +85,6 @@ func (c *config) run(ctx context.Context, env *stage.Env) error {
 		return err
 	}
 	s := &scorer{set: c.set}
-	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: "reward-scorer", Outlines: true, Prepare: s.prepare},
+	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: "reward-scorer", Prepare: s.prepare},
 		func(int32) runner.Machine { return newMachine(s.of, c.stepsKept, env.Log, m) })
 }

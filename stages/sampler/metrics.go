@@ -1,10 +1,9 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 )
 
@@ -36,5 +35,5 @@ func newMetrics(r prometheus.Registerer) *metrics {
 
 // reason is an end reason as metrics and SQL spell it.
 func reason(t *sluicev1.Trajectory) string {
-	return strings.ToLower(strings.TrimPrefix(t.GetEndReason().String(), "END_REASON_"))
+	return schemas.EnumText(t.GetEndReason())
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
@@ -141,7 +142,7 @@ func TestNothingIsSampledBeforeThePolicyUpdatesAreRead(t *testing.T) {
 		check := func(n int, version uint32, model string) {
 			t.Helper()
 			for _, tr := range trajectories(w.Await("trajectories", n))[n-4:] {
-				if v := tr.GetTurns()[0].GetPolicyVersions(); v[0] != version || v[len(v)-1] != version {
+				if v := tr.GetTurns()[0].GetVersions(); len(v) != 1 || v[0].GetVersion() != version {
 					t.Errorf("tokens of versions %v, want %d", v, version)
 				}
 			}
@@ -178,9 +179,9 @@ func TestAnAbortedGenerationGoesOnUnderTheNewVersion(t *testing.T) {
 			if tr.GetFinalText() != `It is \boxed{42}` || turn.GetAborts() != 1 {
 				t.Errorf("final text %q after %d aborts", tr.GetFinalText(), turn.GetAborts())
 			}
-			v := turn.GetPolicyVersions()
-			if v[0] != 3 || v[4] != 3 || v[5] != 4 || v[len(v)-1] != 4 || len(v) != len(turn.GetTokens()) || len(v) != len(turn.GetLogprobs()) {
-				t.Errorf("versions %v of %d tokens, %d logprobs", v, len(turn.GetTokens()), len(turn.GetLogprobs()))
+			v := tokens.ReadVersions(turn.GetVersions())
+			if v[0] != 3 || v[4] != 3 || v[5] != 4 || v[len(v)-1] != 4 || len(v) != tokens.Count(turn.GetTokens()) || len(v) != tokens.Count(turn.GetLogprobs()) {
+				t.Errorf("versions %v of %d tokens, %d logprobs", v, tokens.Count(turn.GetTokens()), tokens.Count(turn.GetLogprobs()))
 			}
 		}
 		asks := fake.Asks()
@@ -242,8 +243,8 @@ func TestABudgetBeyondTheServersContextIsLowered(t *testing.T) {
 		p.Budgets.TurnTokens = 9000
 		w.Put(runner.Output{Topic: "prompts", Body: p})
 		for _, tr := range trajectories(w.Await("trajectories", 4)) {
-			if turn := tr.GetTurns()[0]; len(tr.GetPromptTokens())+len(turn.GetTokens()) != 3000 || !turn.GetTruncated() {
-				t.Errorf("%d prompt tokens and %d sampled, truncated %t; want 3000 in all", len(tr.GetPromptTokens()), len(turn.GetTokens()), turn.GetTruncated())
+			if turn := tr.GetTurns()[0]; tokens.Count(tr.GetPromptTokens())+tokens.Count(turn.GetTokens()) != 3000 || !turn.GetTruncated() {
+				t.Errorf("%d prompt tokens and %d sampled, truncated %t; want 3000 in all", tokens.Count(tr.GetPromptTokens()), tokens.Count(turn.GetTokens()), turn.GetTruncated())
 			}
 		}
 	})

@@ -2,7 +2,7 @@
 -- copy); rates over survivors only would be wrong, so start from here.
 --
 -- fate, the first that holds:
---   what the batcher said     trained, zero_advantage, stale, too_long, no_policy_tokens
+--   what the batcher said     trained, zero_advantage, stale, too_long, no_policy_tokens, custody
 --   what the grouper said     degenerate, ungraded, short_group
 --   evaluated                 of an evaluation group: used, and never meant for training
 --   duplicate                 graded, and another copy holds its place

@@ -61,13 +61,12 @@ func (r *run) rescore(ctx context.Context, b Batch) (rescored, error) {
 		return out, err
 	}
 	var recorded []replay.Recorded
-	var bytes [][]byte // their trajectories
 	for _, rec := range records {
 		if !r.Select.Placed(rec) || !r.Select.Said(rec) {
 			out.summary.NotMeant++
 			continue
 		}
-		m, tokens, trajectory, err := decode(rec)
+		m, err := rec.Decode()
 		if err == nil {
 			if kind := codec.TypeName(m); kind != "Scored" && kind != "Trajectory" {
 				err = fmt.Errorf("a %s, which is no trajectory", kind)
@@ -78,15 +77,14 @@ func (r *run) rescore(ctx context.Context, b Batch) (rescored, error) {
 			out.examples = append(out.examples, fmt.Sprintf("%s/%d@%d: %v", rec.Topic, rec.Partition, rec.Offset, err))
 			continue
 		}
-		recorded = append(recorded, replay.Recorded{Body: m, Time: rec.Time, Tokens: tokens})
-		bytes = append(bytes, trajectory)
+		recorded = append(recorded, replay.Recorded{Body: m, Time: rec.Time})
 	}
 	scored, err := replay.Score(ctx, r.Rewards, recorded)
 	if err != nil {
 		return out, err
 	}
 	for i, s := range scored {
-		m, err := r.memberOf(s, bytes[i])
+		m, err := r.memberOf(s)
 		if err != nil {
 			return out, err
 		}
@@ -106,28 +104,11 @@ func (r *run) rescore(ctx context.Context, b Batch) (rescored, error) {
 	return out, nil
 }
 
-// decode reads a record: without its tokens, which then stay as the bytes that they are
-// in, wherever the trajectory stands in one piece.
-func decode(rec archive.Record) (m proto.Message, tokens int, trajectory []byte, err error) {
-	if trajectory = codec.TrajectoryBytes(rec.Type(), rec.Value); trajectory == nil {
-		m, err = rec.Decode()
-		return m, 0, nil, err
-	}
-	m, tokens, err = codec.DecodeOutline(rec.Record)
-	return m, tokens, trajectory, err
-}
-
-// memberOf is a new score around the trajectory's bytes as they were recorded.
-func (r *run) memberOf(s *sluicev1.Scored, trajectory []byte) (member, error) {
+// memberOf is a new score of a recorded trajectory.
+func (r *run) memberOf(s *sluicev1.Scored) (member, error) {
 	t := s.GetTrajectory()
 	m := member{Member: replay.MemberOf(t), Outcome: replay.OutcomeOf(s)}
-	var err error
-	var rec codec.Record
-	if trajectory != nil {
-		rec, err = codec.EncodeHolding(s, trajectory)
-	} else {
-		rec, err = codec.Encode(s)
-	}
+	rec, err := codec.Encode(s)
 	if err == nil {
 		m.item, err = r.itemOf(topicScored, rec, s.GetScoredAt().AsTime())
 	}

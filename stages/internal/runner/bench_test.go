@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/topology"
 )
 
@@ -49,19 +50,18 @@ func benchCluster(b *testing.B) ClusterConfig {
 // tokens, logprobs, versions and what the programs printed.
 func fullTrajectory(n int) *sluicev1.Trajectory {
 	t := trajectory(n)
-	t.PromptTokens = make([]uint32, 600)
-	t.Turns = nil
-	for i := range t.PromptTokens {
-		t.PromptTokens[i] = uint32(i * 7919 % 150000)
+	t.PromptTokens, t.Turns = nil, nil
+	for i := range 600 {
+		t.PromptTokens = tokens.AppendIDs(t.PromptTokens, uint32(i*7919%150000))
 	}
 	for turn := range 4 {
 		k := &sluicev1.Turn{Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: strings.Repeat("x = 1\n", 100),
 			Text: strings.Repeat("think ", 300), Observation: strings.Repeat("1\n", 200),
 			Execution: &sluicev1.Execution{CallId: fmt.Sprint(turn), Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK, Stdout: strings.Repeat("1\n", 200)}}
 		for i := range 680 {
-			k.Tokens = append(k.Tokens, uint32((i+n)*104729%150000))
-			k.Logprobs = append(k.Logprobs, -float32(i)/680)
-			k.PolicyVersions = append(k.PolicyVersions, 3)
+			k.Tokens = tokens.AppendIDs(k.Tokens, uint32((i+n)*104729%150000))
+			k.Logprobs = tokens.AppendFloats(k.Logprobs, -float32(i)/680)
+			k.Versions = tokens.AppendVersion(k.Versions, 3, 1)
 		}
 		t.Turns = append(t.Turns, k)
 	}
@@ -147,7 +147,7 @@ func BenchmarkShare(b *testing.B) {
 		c := benchCluster(b)
 		fill(b, c, "code-calls", full)
 		until(b, func(ctx context.Context, count func()) error {
-			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Outlines: true, Slots: benchSlots}, func(int) Handler {
+			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Slots: benchSlots}, func(int) Handler {
 				return HandlerFunc(func(_ context.Context, m Message) ([]Output, error) { count(); return result(m), nil })
 			})
 		})
@@ -266,7 +266,7 @@ func BenchmarkKeyed(b *testing.B) {
 		c := benchCluster(b)
 		fill(b, c, "trajectories", full)
 		until(b, func(ctx context.Context, count func()) error {
-			return RunKeyed(ctx, KeyedConfig{Cluster: c, Stage: "reward-scorer", Outlines: true}, func(p int32) Machine {
+			return RunKeyed(ctx, KeyedConfig{Cluster: c, Stage: "reward-scorer"}, func(p int32) Machine {
 				return &counter{partition: p, step: func(*counter, Message, time.Time) error { count(); return nil }}
 			})
 		})
@@ -322,7 +322,7 @@ func BenchmarkToolCallLatency(b *testing.B) {
 		ctx, cancel := context.WithCancel(b.Context())
 		var g errgroup.Group
 		g.Go(func() error {
-			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Outlines: true, Slots: benchSlots}, func(int) Handler {
+			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Slots: benchSlots}, func(int) Handler {
 				return HandlerFunc(func(_ context.Context, m Message) ([]Output, error) { return result(m), nil })
 			})
 		})
@@ -430,7 +430,7 @@ func BenchmarkMemoryPerSlot(b *testing.B) {
 			}
 		}
 		g.Go(func() error {
-			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Outlines: true, Slots: slots}, func(int) Handler { return nil })
+			return RunShare(ctx, ShareConfig{Cluster: c, Stage: "code-executor", Slots: slots}, func(int) Handler { return nil })
 		})
 		for ready.Load() < slots {
 			time.Sleep(50 * time.Millisecond)

@@ -40,9 +40,6 @@ type ClusterConfig struct {
 	Status *status.Board
 	// Dialer opens connections. Nil: TCP. Tests give a virtual network.
 	Dialer func(ctx context.Context, network, host string) (net.Conn, error)
-
-	// outlines is what the stage's configuration says.
-	outlines bool
 }
 
 // RandomInstance draws an instance for a process that was given none.

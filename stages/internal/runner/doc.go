@@ -10,9 +10,6 @@
 //   - RunKeyed drives one Machine per partition. Outputs, changes of state and
 //     offsets commit in one transaction: exactly once.
 //
-// A stage that passes trajectories on unread says so (Outlines): it is given all but
-// their token ids, logprobs and versions, and what it writes holds the bytes that came.
-//
 // Beside them stand RunBroadcast, which reads whole topics without a group, and
 // Producer, for stages that only write.
 //

@@ -19,16 +19,7 @@ func (c ClusterConfig) encode(o Output) (*kgo.Record, error) {
 	if _, ok := c.Topology.Topics[o.Topic]; !ok {
 		return nil, fmt.Errorf("%w: output to %q, which is not in the topology", ErrConfig, o.Topic)
 	}
-	var rec codec.Record
-	var err error
-	switch {
-	case o.Trajectory != nil:
-		rec, err = codec.EncodeHolding(o.Body, o.Trajectory)
-	case c.outlines && codec.IsOutline(o.Body):
-		err = fmt.Errorf("%w: output to %s holds the outline of a trajectory, and not its bytes in Output.Trajectory", ErrConfig, o.Topic)
-	default:
-		rec, err = codec.Encode(o.Body)
-	}
+	rec, err := codec.Encode(o.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -74,26 +65,9 @@ func Decode(c ClusterConfig, r *kgo.Record) (Message, error) {
 		Topic: c.short(r.Topic), Partition: r.Partition, Offset: r.Offset,
 		Key: string(r.Key), Delivery: max(1, r.DeliveryCount()), Time: r.Timestamp,
 	}
-	rec := codec.Record{Key: r.Key, Value: r.Value, Headers: headers(r)}
 	var err error
-	if m.Trajectory = c.trajectory(rec); m.Trajectory != nil {
-		m.Body, m.Tokens, err = codec.DecodeOutline(rec)
-	} else {
-		m.Body, err = codec.Decode(rec)
-	}
-	if err != nil {
-		// A body that is no good is none.
-		m.Body, m.Trajectory = nil, nil
-	}
+	m.Body, err = codec.Decode(codec.Record{Key: r.Key, Value: r.Value, Headers: headers(r)})
 	return m, err
-}
-
-// trajectory is the encoded trajectory in a record, for a stage that reads outlines.
-func (c ClusterConfig) trajectory(rec codec.Record) []byte {
-	if !c.outlines {
-		return nil
-	}
-	return codec.TrajectoryBytes(rec.Type(), rec.Value)
 }
 
 func headers(r *kgo.Record) []codec.Header {

@@ -12,9 +12,6 @@ import (
 // KeyedConfig configures a keyed stage.
 type KeyedConfig struct {
 	Cluster ClusterConfig
-	// Outlines: the stage passes trajectories on as they are, and needs of them all but
-	// token ids, logprobs and versions. See Message.Trajectory.
-	Outlines bool
 	// Stage is its name in the topology, which says what it reads and where its
 	// changelog is.
 	Stage string
@@ -31,7 +28,6 @@ type KeyedConfig struct {
 }
 
 func (cfg *KeyedConfig) defaults() {
-	cfg.Cluster.outlines = cfg.Outlines
 	if cfg.TransactionTimeout == 0 {
 		cfg.TransactionTimeout = 30 * time.Second
 	}

@@ -49,7 +49,7 @@ func (c *counter) Step(m Message, now time.Time) (Effects, error) {
 	}
 	c.n++
 	return Effects{
-		Outputs: []Output{{Topic: "scored", Body: scored(t, c.partition, c.n, cmp.Or(c.name, "counter")), Trajectory: m.Trajectory}},
+		Outputs: []Output{{Topic: "scored", Body: scored(t, c.partition, c.n, cmp.Or(c.name, "counter"))}},
 		State:   []StateChange{{Key: "n", Value: []byte(strconv.Itoa(c.n))}},
 	}, nil
 }
@@ -62,7 +62,7 @@ func scored(t *sluicev1.Trajectory, partition int32, n int, name string) *sluice
 // scorer runs counters as the reward-scorer does.
 func (w *world) scorer(instance string, step func(*counter, Message, time.Time) error, more ...func(*KeyedConfig)) *process {
 	return w.start(instance, func(ctx context.Context, c ClusterConfig) error {
-		cfg := KeyedConfig{Cluster: c, Stage: "reward-scorer", Outlines: true, BatchRecords: 16}
+		cfg := KeyedConfig{Cluster: c, Stage: "reward-scorer", BatchRecords: 16}
 		for _, f := range more {
 			f(&cfg)
 		}

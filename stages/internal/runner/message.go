@@ -15,11 +15,6 @@ type Message struct {
 	Offset    int64
 	Key       string
 	Body      proto.Message
-	// Trajectory is the encoded trajectory in Body, and Tokens how many it has, where
-	// the stage reads outlines. Body is then without token ids, logprobs and versions,
-	// and its trajectory must not be changed.
-	Trajectory []byte
-	Tokens     int
 	// Delivery counts from 1 in a share group; it is 1 elsewhere.
 	Delivery int32
 	// Time is when the record was written, as its writer or broker says.
@@ -32,9 +27,6 @@ type Output struct {
 	// Topic is the name without the namespace.
 	Topic string
 	Body  proto.Message
-	// Trajectory is Message.Trajectory of what Body holds, which is then written as it
-	// came. Nil: it is in Body.
-	Trajectory []byte
 	// RoundRobin spreads records over partitions; otherwise the key decides, as
 	// Kafka's own partitioner has it (murmur2).
 	RoundRobin bool

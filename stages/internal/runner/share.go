@@ -14,9 +14,6 @@ import (
 // ShareConfig configures a worker stage that reads a share group.
 type ShareConfig struct {
 	Cluster ClusterConfig
-	// Outlines: the stage passes trajectories on as they are, and needs of them all but
-	// token ids, logprobs and versions. See Message.Trajectory.
-	Outlines bool
 	// Stage is its name in the topology, which says what it reads.
 	Stage string
 	// Slots is how many records are worked on at once. Each slot is a member of
@@ -36,7 +33,6 @@ type ShareConfig struct {
 }
 
 func (cfg *ShareConfig) defaults() {
-	cfg.Cluster.outlines = cfg.Outlines
 	cfg.Slots = max(cfg.Slots, 1)
 	if cfg.Lock == 0 {
 		cfg.Lock = 30 * time.Second

@@ -19,7 +19,7 @@ import (
 // executor runs h in a share group as the code-executor does.
 func (w *world) executor(instance string, slots int, h HandlerFunc, more ...func(*ShareConfig)) *process {
 	return w.start(instance, func(ctx context.Context, c ClusterConfig) error {
-		cfg := ShareConfig{Cluster: c, Stage: "code-executor", Outlines: true, Slots: slots}
+		cfg := ShareConfig{Cluster: c, Stage: "code-executor", Slots: slots}
 		for _, f := range more {
 			f(&cfg)
 		}

@@ -301,7 +301,7 @@ func result(m Message) []Output {
 	return []Output{{Topic: "code-results", Body: &sluicev1.CodeResult{
 		Trajectory: c.GetTrajectory(), CallId: c.GetCallId(),
 		Execution: &sluicev1.Execution{CallId: c.GetCallId(), Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK, Stdout: "1\n", Delivery: uint32(m.Delivery)},
-	}, Trajectory: m.Trajectory}}
+	}}}
 }
 
 // results counts the results of each call.

@@ -1,14 +1,15 @@
 package rows
 
 import (
-	"strings"
+	"bytes"
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 // Of gives the rows of a message that lies at source, whose EventTime is the time of
@@ -75,21 +76,6 @@ func when(ts *timestamppb.Timestamp) *time.Time {
 	return &t
 }
 
-// name is an enum value in lower case without its type's name, "" for unspecified:
-// END_REASON_TOKEN_BUDGET is token_budget.
-func name(e protoreflect.Enum) string {
-	v := e.Descriptor().Values().ByNumber(e.Number())
-	if v == nil {
-		// Of a newer version than this one.
-		return "unknown"
-	}
-	if v.Number() == 0 {
-		return ""
-	}
-	zero := string(e.Descriptor().Values().ByNumber(0).Name())
-	return strings.ToLower(strings.TrimPrefix(string(v.Name()), strings.TrimSuffix(zero, "UNSPECIFIED")))
-}
-
 func groupStep(g *sluicev1.GroupPlace) Step {
 	return Step{RunID: g.GetRunId(), Incarnation: g.GetIncarnation(), Step: g.GetStep()}
 }
@@ -104,7 +90,7 @@ func ofGroupMember(m *sluicev1.GroupMember, source Source) *GroupMember {
 	p := s.GetTrajectory().GetPrompt()
 	return &GroupMember{
 		Source: source.at(m.GetTakenAt()), Member: memberOf(s.GetTrajectory()),
-		Attempt: p.GetAttempt(), QuestionID: p.GetProblem().GetQuestionId(), Mode: name(p.GetMode()),
+		Attempt: p.GetAttempt(), QuestionID: p.GetProblem().GetQuestionId(), Mode: schemas.EnumText(p.GetMode()),
 		Graded: s.GetGraded(), Reward: s.GetReward(), TakenAt: when(m.GetTakenAt()),
 	}
 }
@@ -114,8 +100,8 @@ func ofGroupClosed(m *sluicev1.GroupClosed, source Source) []Row {
 	step := groupStep(m.GetGroup())
 	g := &Group{
 		Source: source, Step: step, Slot: m.GetGroup().GetSlot(), Attempt: m.GetAttempt(),
-		QuestionID: m.GetQuestionId(), DataSource: m.GetDataSource(), Mode: name(m.GetMode()),
-		GroupSize: m.GetGroupSize(), GroupsInStep: m.GetGroupsInStep(), Closing: name(m.GetClosing()), Reason: m.GetReason(),
+		QuestionID: m.GetQuestionId(), DataSource: m.GetDataSource(), Mode: schemas.EnumText(m.GetMode()),
+		GroupSize: m.GetGroupSize(), GroupsInStep: m.GetGroupsInStep(), Closing: schemas.EnumText(m.GetClosing()), Reason: m.GetReason(),
 		Graded: m.GetGraded(), RewardMean: m.GetRewardMean(), OpenedAt: when(m.GetOpenedAt()), ClosedAt: when(m.GetClosedAt()),
 	}
 	out := []Row{g}
@@ -124,7 +110,7 @@ func ofGroupClosed(m *sluicev1.GroupClosed, source Source) []Row {
 			g.Missing++
 		}
 		out = append(out, &GroupFate{
-			Source: source, Mode: g.Mode, Fate: name(f.GetFate()), Reward: f.GetReward(), Advantage: f.GetAdvantage(),
+			Source: source, Mode: g.Mode, Fate: schemas.EnumText(f.GetFate()), Reward: f.GetReward(), Advantage: f.GetAdvantage(),
 			Member: Member{Step: step, Slot: g.Slot, SampleIndex: f.GetSampleIndex(), Copy: f.GetCopy()},
 		})
 	}
@@ -136,14 +122,14 @@ func ofStepBatch(m *sluicev1.StepBatch, source Source) []Row {
 	step := Step{RunID: m.GetRunId(), Incarnation: m.GetIncarnation(), Step: m.GetStep()}
 	out := []Row{&StepBatch{
 		Source: source, Step: step, MicroBatches: m.GetMicroBatches(), N: m.GetN(),
-		ClipLow: m.GetClipLow(), ClipHigh: m.GetClipHigh(), TokenReduction: name(m.GetTokenReduction()),
+		ClipLow: m.GetClipLow(), ClipHigh: m.GetClipHigh(), TokenReduction: schemas.EnumText(m.GetTokenReduction()),
 		PolicyVersionMin: m.GetPolicyVersionMin(), PolicyVersionMax: m.GetPolicyVersionMax(),
 		GroupsUsed: m.GetGroupsUsed(), GroupsDegenerate: m.GetGroupsDegenerate(), GroupsDropped: m.GetGroupsDropped(),
 		Data: m.GetData(), LossTokens: m.GetLossTokens(), PaddedTokens: m.GetPaddedTokens(), BatchedAt: when(m.GetBatchedAt()),
 	}}
 	for _, b := range m.GetMembers() {
 		out = append(out, &BatchMember{
-			Source: source, Fate: name(b.GetFate()), Detail: b.GetDetail(),
+			Source: source, Fate: schemas.EnumText(b.GetFate()), Detail: b.GetDetail(),
 			Member:     Member{Step: step, Slot: b.GetSlot(), SampleIndex: b.GetSampleIndex(), Copy: b.GetCopy()},
 			MicroBatch: b.GetMicroBatch(), LossTokens: b.GetLossTokens(), Staleness: b.GetStaleness(),
 		})
@@ -157,14 +143,10 @@ func ofMicroBatch(m *sluicev1.MicroBatch, source Source) *MicroBatch {
 		MicroBatch: m.GetIndex(), Data: uint32(len(m.GetData())), PaddedTokens: m.GetPaddedTokens(), Scale: m.GetScale(),
 	}
 	for _, d := range m.GetData() {
-		n := uint32(len(d.GetInputTokens()))
+		n := uint32(tokens.Count(d.GetInputTokens()))
 		row.Tokens += uint64(n)
 		row.Longest = max(row.Longest, n)
-		for _, trained := range d.GetLossMask() {
-			if trained {
-				row.LossTokens++
-			}
-		}
+		row.LossTokens += uint64(bytes.Count(d.GetLossMask(), []byte{1}))
 		row.Slots = append(row.Slots, d.GetSlot())
 		row.SampleIndices = append(row.SampleIndices, d.GetSampleIndex())
 		row.Lengths = append(row.Lengths, n)

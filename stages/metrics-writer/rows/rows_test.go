@@ -16,6 +16,7 @@ import (
 	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -67,11 +68,11 @@ func TestATrajectoryBecomesARowAndItsTurns(t *testing.T) {
 				Group:   &sluicev1.GroupPlace{RunId: "r", Incarnation: 2, Step: 3, Slot: 4},
 				Problem: &sluicev1.Problem{QuestionId: "q", Question: "1+1?", Answer: "2"}, Mode: sluicev1.Mode_MODE_TRAIN, FedAt: timestamppb.New(noon),
 			},
-			SampleIndex: 5, Copy: 6, PromptTokens: []uint32{1, 2, 3}, EndReason: sluicev1.EndReason_END_REASON_OBSERVATION_DOES_NOT_FIT, CodeCalls: 1, Executions: 2,
+			SampleIndex: 5, Copy: 6, PromptTokens: tokens.IDs(1, 2, 3), EndReason: sluicev1.EndReason_END_REASON_OBSERVATION_DOES_NOT_FIT, CodeCalls: 1, Executions: 2,
 			Turns: []*sluicev1.Turn{
-				{Tokens: []uint32{4, 5}, Logprobs: []float32{-1, -2}, PolicyVersions: []uint32{8, 7}, Text: "a <tool_call>", Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: "x", GlueTokens: []uint32{9}, Aborts: 1,
+				{Tokens: tokens.IDs(4, 5), Logprobs: tokens.Floats(-1, -2), Versions: tokens.Versions(8, 7), Text: "a <tool_call>", Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: "x", GlueTokens: tokens.IDs(9), Aborts: 1,
 					Execution: &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OUT_OF_MEMORY, WallMs: 12}},
-				{Tokens: []uint32{6}, Logprobs: []float32{-3}, PolicyVersions: []uint32{9}, Text: "<tool_call>", Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: "y", Truncated: true,
+				{Tokens: tokens.IDs(6), Logprobs: tokens.Floats(-3), Versions: tokens.Versions(9), Text: "<tool_call>", Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: "y", Truncated: true,
 					Execution: &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK}},
 				{Text: "no call", Kind: sluicev1.TurnKind_TURN_KIND_ANSWER},
 			},

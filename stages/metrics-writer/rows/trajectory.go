@@ -3,7 +3,9 @@ package rows
 import (
 	"strings"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 // toolCallMark is what counts as a try to call the tool, well-formed or not.
@@ -15,16 +17,16 @@ func ofScored(m *sluicev1.Scored, source Source) []Row {
 	p := t.GetPrompt()
 	row := &Trajectory{
 		Source: source, Member: memberOf(t), Attempt: p.GetAttempt(),
-		QuestionID: p.GetProblem().GetQuestionId(), DataSource: p.GetProblem().GetDataSource(), Mode: name(p.GetMode()),
+		QuestionID: p.GetProblem().GetQuestionId(), DataSource: p.GetProblem().GetDataSource(), Mode: schemas.EnumText(p.GetMode()),
 		Question: p.GetProblem().GetQuestion(), ReferenceAnswer: p.GetProblem().GetAnswer(),
 		GroupSize: p.GetGroupSize(), GroupsInStep: p.GetGroupsInStep(), ToolEnabled: p.GetToolEnabled(), Epoch: p.GetEpoch(),
 		Temperature: p.GetSampling().GetTemperature(), TopP: p.GetSampling().GetTopP(),
-		EndReason: name(t.GetEndReason()), EndDetail: t.GetEndDetail(), EndedBy: t.GetEndedBy(), FinalText: t.GetFinalText(),
+		EndReason: schemas.EnumText(t.GetEndReason()), EndDetail: t.GetEndDetail(), EndedBy: t.GetEndedBy(), FinalText: t.GetFinalText(),
 		Turns: uint32(len(t.GetTurns())), CodeCalls: t.GetCodeCalls(), Executions: t.GetExecutions(),
-		PromptTokens: t.GetPromptTokens(),
+		PromptTokens: tokens.ReadIDs(t.GetPromptTokens()),
 		Graded:       m.GetGraded(), UngradedReason: m.GetUngradedReason(), Reward: m.GetReward(), Correct: m.GetCorrect(),
 		ValidFormat: m.GetValidFormat(), Answer: m.GetAnswer(),
-		Verdict: name(m.GetVerdict().GetOutcome()), VerdictMethod: m.GetVerdict().GetMethod(), VerdictReason: m.GetVerdict().GetReason(),
+		Verdict: schemas.EnumText(m.GetVerdict().GetOutcome()), VerdictMethod: m.GetVerdict().GetMethod(), VerdictReason: m.GetVerdict().GetReason(),
 		GoldRead: m.GetVerdict().GetGoldRead(), PredRead: m.GetVerdict().GetPredRead(),
 		FedAt: when(p.GetFedAt()), StartedAt: when(t.GetStartedAt()), EndedAt: when(t.GetEndedAt()), ScoredAt: when(m.GetScoredAt()),
 	}
@@ -52,9 +54,9 @@ func ofScored(m *sluicev1.Scored, source Source) []Row {
 				row.FirstOutcome = tr.Outcome
 			}
 		}
-		versions.add(turn.GetPolicyVersions())
-		row.PolicyTokens += uint32(len(turn.GetTokens()))
-		row.GlueTokens += uint32(len(turn.GetGlueTokens()))
+		versions.add(turn.GetVersions())
+		row.PolicyTokens += uint32(tokens.Count(turn.GetTokens()))
+		row.GlueTokens += uint32(tokens.Count(turn.GetGlueTokens()))
 		row.Aborts += turn.GetAborts()
 		if tr.HasToolCall {
 			row.ToolCallTurns++
@@ -75,21 +77,21 @@ func ofScored(m *sluicev1.Scored, source Source) []Row {
 func ofTurn(m *sluicev1.Scored, turn *sluicev1.Turn, source Source) *Turn {
 	t := m.GetTrajectory()
 	var versions span
-	versions.add(turn.GetPolicyVersions())
+	versions.add(turn.GetVersions())
 	row := &Turn{
-		Source: source, Member: memberOf(t), Mode: name(t.GetPrompt().GetMode()), Graded: m.GetGraded(), Correct: m.GetCorrect(),
-		Kind: name(turn.GetKind()), InvalidReason: turn.GetInvalidReason(), Truncated: turn.GetTruncated(),
+		Source: source, Member: memberOf(t), Mode: schemas.EnumText(t.GetPrompt().GetMode()), Graded: m.GetGraded(), Correct: m.GetCorrect(),
+		Kind: schemas.EnumText(turn.GetKind()), InvalidReason: turn.GetInvalidReason(), Truncated: turn.GetTruncated(),
 		HasToolCall: strings.Contains(turn.GetText(), toolCallMark), Aborts: turn.GetAborts(),
 		PolicyVersionMin: versions.min, PolicyVersionMax: versions.max,
 		Text: turn.GetText(), Code: turn.GetCode(), Observation: turn.GetObservation(),
-		Tokens: turn.GetTokens(), Logprobs: turn.GetLogprobs(), GlueTokens: turn.GetGlueTokens(),
+		Tokens: tokens.ReadIDs(turn.GetTokens()), Logprobs: tokens.ReadFloats(turn.GetLogprobs()), GlueTokens: tokens.ReadIDs(turn.GetGlueTokens()),
 		SampleStartedAt: when(turn.GetSampleStartedAt()), SampleEndedAt: when(turn.GetSampleEndedAt()),
 	}
 	e := turn.GetExecution()
 	if e.GetOutcome() == 0 {
 		return row
 	}
-	row.CallID, row.Outcome, row.ExitCode, row.Exception = e.GetCallId(), name(e.GetOutcome()), e.GetExitCode(), e.GetException()
+	row.CallID, row.Outcome, row.ExitCode, row.Exception = e.GetCallId(), schemas.EnumText(e.GetOutcome()), e.GetExitCode(), e.GetException()
 	row.Stdout, row.Stderr = e.GetStdout(), e.GetStderr()
 	row.StdoutTruncated, row.StderrTruncated = e.GetStdoutTruncated(), e.GetStderrTruncated()
 	row.StdoutBytes, row.StderrBytes = e.GetStdoutBytes(), e.GetStderrBytes()
@@ -106,14 +108,13 @@ type span struct {
 	any      bool
 }
 
-func (s *span) add(versions []uint32) {
-	for _, v := range versions {
-		if !s.any || v < s.min {
-			s.min = v
-		}
-		if !s.any || v > s.max {
-			s.max = v
-		}
-		s.any = true
+func (s *span) add(versions []*sluicev1.VersionSpan) {
+	oldest, newest, ok := tokens.VersionRange(versions)
+	if !ok {
+		return
 	}
+	if !s.any {
+		s.min, s.max, s.any = oldest, newest, true
+	}
+	s.min, s.max = min(s.min, oldest), max(s.max, newest)
 }

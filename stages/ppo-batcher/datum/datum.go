@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 var (
@@ -30,24 +31,24 @@ type Shape struct {
 // Shape is right in the second case too.
 func ShapeOf(t *sluicev1.Trajectory) (Shape, error) {
 	var s Shape
-	total := len(t.GetPromptTokens())
+	total := tokens.Count(t.GetPromptTokens())
 	for i, turn := range t.GetTurns() {
-		n, l, v := len(turn.GetTokens()), len(turn.GetLogprobs()), len(turn.GetPolicyVersions())
+		n, l, v := tokens.Count(turn.GetTokens()), tokens.Count(turn.GetLogprobs()), tokens.CountVersions(turn.GetVersions())
 		if n != l || n != v {
 			return Shape{}, fmt.Errorf("%w: turn %d has %d tokens, %d logprobs, %d policy versions", ErrUnequal, i, n, l, v)
 		}
-		for _, version := range turn.GetPolicyVersions() {
+		if oldest, newest, ok := tokens.VersionRange(turn.GetVersions()); ok {
 			if s.LossTokens == 0 {
-				s.MinVersion, s.MaxVersion = version, version
+				s.MinVersion, s.MaxVersion = oldest, newest
 			}
-			s.LossTokens++
-			s.MinVersion, s.MaxVersion = min(s.MinVersion, version), max(s.MaxVersion, version)
+			s.MinVersion, s.MaxVersion = min(s.MinVersion, oldest), max(s.MaxVersion, newest)
 		}
+		s.LossTokens += n
 		if total == 0 && n > 0 {
 			// The very first token follows none: nothing predicts it.
 			s.LossTokens--
 		}
-		total += n + len(glue(t, i))
+		total += n + tokens.Count(glue(t, i))
 	}
 	s.Tokens = max(0, total-1)
 	if s.LossTokens == 0 {
@@ -63,37 +64,39 @@ func Of(t *sluicev1.Trajectory, advantage float64) (*sluicev1.Datum, error) {
 		return nil, err
 	}
 	b := builder{
-		tokens:   make([]uint32, 0, shape.Tokens+1),
-		logprobs: make([]float32, shape.Tokens+1),
-		mask:     make([]bool, shape.Tokens+1),
+		tokens:   make([]byte, 0, tokens.Size*(shape.Tokens+1)),
+		logprobs: make([]byte, tokens.Size*(shape.Tokens+1)),
+		mask:     make([]byte, shape.Tokens+1),
 	}
 	b.tokens = append(b.tokens, t.GetPromptTokens()...)
 	for i, turn := range t.GetTurns() {
 		b.sampled(turn.GetTokens(), turn.GetLogprobs())
 		b.tokens = append(b.tokens, glue(t, i)...)
 	}
-	advantages := make([]float32, shape.Tokens)
-	for i := range advantages {
-		if b.mask[i+1] {
-			advantages[i] = float32(advantage)
+	mask := b.mask[1:]
+	one := tokens.Floats(float32(advantage))
+	advantages := make([]byte, tokens.Size*shape.Tokens)
+	for i, own := range mask {
+		if own == 1 {
+			copy(advantages[tokens.Size*i:], one)
 		}
 	}
 	return &sluicev1.Datum{
 		Slot:              t.GetPrompt().GetGroup().GetSlot(),
 		SampleIndex:       t.GetSampleIndex(),
 		Copy:              t.GetCopy(),
-		InputTokens:       b.tokens[:shape.Tokens],
-		TargetTokens:      b.tokens[1:],
-		BehaviourLogprobs: b.logprobs[1:],
+		InputTokens:       b.tokens[:tokens.Size*shape.Tokens],
+		TargetTokens:      b.tokens[tokens.Size:],
+		BehaviourLogprobs: b.logprobs[tokens.Size:],
 		Advantages:        advantages,
-		LossMask:          b.mask[1:],
+		LossMask:          mask,
 		PolicyVersionMin:  shape.MinVersion,
 		PolicyVersionMax:  shape.MaxVersion,
 	}, nil
 }
 
 // glue is what leads from turn i to the next; after the last turn it leads nowhere.
-func glue(t *sluicev1.Trajectory, i int) []uint32 {
+func glue(t *sluicev1.Trajectory, i int) []byte {
 	if i == len(t.GetTurns())-1 {
 		return nil
 	}
@@ -101,17 +104,13 @@ func glue(t *sluicev1.Trajectory, i int) []uint32 {
 }
 
 // builder holds the arrays before the shift: value i speaks of token i.
-type builder struct {
-	tokens   []uint32
-	logprobs []float32
-	mask     []bool
-}
+type builder struct{ tokens, logprobs, mask []byte }
 
-func (b *builder) sampled(tokens []uint32, logprobs []float32) {
+func (b *builder) sampled(ids, logprobs []byte) {
 	at := len(b.tokens)
-	b.tokens = append(b.tokens, tokens...)
+	b.tokens = append(b.tokens, ids...)
 	copy(b.logprobs[at:], logprobs)
-	for i := range tokens {
-		b.mask[at+i] = true
+	for i := range tokens.Count(ids) {
+		b.mask[at/tokens.Size+i] = 1
 	}
 }

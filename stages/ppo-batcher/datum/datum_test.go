@@ -8,15 +8,16 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/datum"
 )
 
-func turn(version uint32, tokens []uint32, glue ...uint32) *sluicev1.Turn {
-	t := &sluicev1.Turn{Tokens: tokens, GlueTokens: glue}
-	for i := range tokens {
-		t.Logprobs = append(t.Logprobs, -0.5*float32(i+1))
-		t.PolicyVersions = append(t.PolicyVersions, version)
+func turn(version uint32, sampled []uint32, glue ...uint32) *sluicev1.Turn {
+	t := &sluicev1.Turn{Tokens: tokens.IDs(sampled...), GlueTokens: tokens.IDs(glue...), Versions: tokens.AppendVersion(nil, version, len(sampled))}
+	for i := range sampled {
+		t.Logprobs = tokens.AppendFloats(t.Logprobs, -0.5*float32(i+1))
 	}
 	return t
 }
@@ -24,7 +25,7 @@ func turn(version uint32, tokens []uint32, glue ...uint32) *sluicev1.Turn {
 func trajectory(prompt []uint32, turns ...*sluicev1.Turn) *sluicev1.Trajectory {
 	return &sluicev1.Trajectory{
 		Prompt:      &sluicev1.Prompt{Group: &sluicev1.GroupPlace{RunId: "r", Step: 1, Slot: 3}},
-		SampleIndex: 5, Copy: 7, PromptTokens: prompt, Turns: turns,
+		SampleIndex: 5, Copy: 7, PromptTokens: tokens.IDs(prompt...), Turns: turns,
 	}
 }
 
@@ -36,11 +37,11 @@ func TestOf(t *testing.T) {
 	}
 	want := &sluicev1.Datum{
 		Slot: 3, SampleIndex: 5, Copy: 7,
-		InputTokens:       []uint32{1, 2, 10, 11, 20, 21, 22},
-		TargetTokens:      []uint32{2, 10, 11, 20, 21, 22, 12},
-		LossMask:          []bool{false, true, true, false, false, false, true},
-		BehaviourLogprobs: []float32{0, -0.5, -1, 0, 0, 0, -0.5},
-		Advantages:        []float32{0, 0.25, 0.25, 0, 0, 0, 0.25},
+		InputTokens:       tokens.IDs(1, 2, 10, 11, 20, 21, 22),
+		TargetTokens:      tokens.IDs(2, 10, 11, 20, 21, 22, 12),
+		LossMask:          []byte{0, 1, 1, 0, 0, 0, 1},
+		BehaviourLogprobs: tokens.Floats(0, -0.5, -1, 0, 0, 0, -0.5),
+		Advantages:        tokens.Floats(0, 0.25, 0.25, 0, 0, 0, 0.25),
 		PolicyVersionMin:  4, PolicyVersionMax: 5,
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -54,14 +55,14 @@ func TestOfEndsWithTheLastTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]uint32{10, 11}, got.GetTargetTokens()); diff != "" {
+	if diff := cmp.Diff([]uint32{10, 11}, tokens.ReadIDs(got.GetTargetTokens())); diff != "" {
 		t.Errorf("targets -want +got:\n%s", diff)
 	}
 }
 
 func TestOfRefuses(t *testing.T) {
 	short := turn(1, []uint32{1, 2, 3})
-	short.Logprobs = short.Logprobs[:2]
+	short.Logprobs = short.Logprobs[:2*tokens.Size]
 	cases := []struct {
 		name string
 		t    *sluicev1.Trajectory
@@ -96,17 +97,17 @@ func TestOfAgainstTheTokensOneByOne(t *testing.T) {
 			logprob float32
 		}
 		var all []one
-		for _, id := range traj.GetPromptTokens() {
+		for _, id := range tokens.ReadIDs(traj.GetPromptTokens()) {
 			all = append(all, one{id: id})
 		}
 		for i, turn := range traj.GetTurns() {
-			for j, id := range turn.GetTokens() {
-				all = append(all, one{id, true, turn.GetLogprobs()[j]})
+			for j, id := range tokens.ReadIDs(turn.GetTokens()) {
+				all = append(all, one{id, true, tokens.Float(turn.GetLogprobs(), j)})
 			}
 			if i == len(traj.GetTurns())-1 {
 				break // nothing is trained on behind the last turn
 			}
-			for _, id := range turn.GetGlueTokens() {
+			for _, id := range tokens.ReadIDs(turn.GetGlueTokens()) {
 				all = append(all, one{id: id})
 			}
 		}
@@ -130,14 +131,17 @@ func TestOfAgainstTheTokensOneByOne(t *testing.T) {
 		if shape.LossTokens != loss || shape.Tokens != len(all)-1 {
 			t.Fatalf("shape %+v, want %d loss tokens of %d", shape, loss, len(all)-1)
 		}
+		if err := codec.Validate(&sluicev1.MicroBatch{RunId: "r", Step: 1, TokenReduction: 1, Data: []*sluicev1.Datum{got}}); err != nil {
+			t.Fatal(err)
+		}
 		for i := range shape.Tokens {
 			next := all[i+1]
 			var adv float32
 			if next.sampled {
 				adv = -0.5
 			}
-			if got.InputTokens[i] != all[i].id || got.TargetTokens[i] != next.id || got.LossMask[i] != next.sampled ||
-				got.BehaviourLogprobs[i] != next.logprob || got.Advantages[i] != adv {
+			if tokens.ID(got.InputTokens, i) != all[i].id || tokens.ID(got.TargetTokens, i) != next.id || (got.LossMask[i] == 1) != next.sampled ||
+				tokens.Float(got.BehaviourLogprobs, i) != next.logprob || tokens.Float(got.Advantages, i) != adv {
 				t.Fatalf("value %d is wrong in %v", i, got)
 			}
 		}
@@ -145,9 +149,9 @@ func TestOfAgainstTheTokensOneByOne(t *testing.T) {
 }
 
 func BenchmarkOf(b *testing.B) {
-	tokens := make([]uint32, 1000)
+	ids := make([]uint32, 1000)
 	glue := make([]uint32, 500)
-	traj := trajectory(tokens[:300], turn(1, tokens, glue...), turn(1, tokens, glue...), turn(1, tokens))
+	traj := trajectory(ids[:300], turn(1, ids, glue...), turn(1, ids, glue...), turn(1, ids))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := datum.Of(traj, 0.5); err != nil {

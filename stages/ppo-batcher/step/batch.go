@@ -1,6 +1,7 @@
 package step
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/datum"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/microbatch"
@@ -87,6 +89,9 @@ func (s *Step) candidate(slot uint32, m *sluicev1.MemberClosing) *candidate {
 		c.err = fmt.Errorf("its record is no longer in the topic")
 		return c
 	}
+	if c.err = custody.Check(c.trajectory); c.err != nil {
+		return c
+	}
 	c.shape, c.err = datum.ShapeOf(c.trajectory)
 	c.fate.LossTokens = uint32(c.shape.LossTokens)
 	return c
@@ -97,6 +102,9 @@ func (s *Step) candidate(slot uint32, m *sluicev1.MemberClosing) *candidate {
 func (r Rules) judge(c *candidate, trainer uint32) {
 	if c.err != nil {
 		c.fate.Fate, c.fate.Detail = sluicev1.BatchFate_BATCH_FATE_NO_POLICY_TOKENS, c.err.Error()
+		if errors.Is(c.err, custody.ErrBroken) {
+			c.fate.Fate = sluicev1.BatchFate_BATCH_FATE_CUSTODY
+		}
 		return
 	}
 	c.fate.Staleness = trainer - c.shape.MinVersion

@@ -9,8 +9,8 @@
 //
 //  1. A step is complete when as many different slots have closed as it has groups.
 //  2. Only members of used groups of training are packed, and of those only the ones
-//     with policy tokens, within the training context, within the bound of staleness
-//     and with an advantage other than 0. Every graded member of a used group is in
+//     that are what was sampled (schemas/custody), with policy tokens, within the training
+//     context, within the bound of staleness and with an advantage other than 0. Every graded member of a used group is in
 //     StepBatch.members with its fate, and the refused ones with their reason.
 //  3. N counts the graded members of used and degenerate groups, packed or not.
 //     Advantages are multiplied by (data in the micro-batch / N).

@@ -12,8 +12,11 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/codec"
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/group"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/microbatch"
@@ -32,6 +35,8 @@ type sample struct {
 	prompt, sampled int
 	version         uint32
 	lost            bool
+	// spoiled: a token was changed after it was sampled.
+	spoiled bool
 }
 
 // closedGroup plays a group through its own rules and returns its records in order.
@@ -45,12 +50,16 @@ func closedGroup(t interface{ Fatal(...any) }, slot, groups uint32, mode sluicev
 	for i, m := range members {
 		traj := &sluicev1.Trajectory{
 			Prompt: p, SampleIndex: uint32(i), Copy: 100*uint64(slot) + uint64(i) + 1,
-			PromptTokens: make([]uint32, m.prompt), Turns: []*sluicev1.Turn{{}}, EndReason: sluicev1.EndReason_END_REASON_ANSWER,
+			PromptTokens: make([]byte, tokens.Size*m.prompt), Turns: []*sluicev1.Turn{{}}, EndReason: sluicev1.EndReason_END_REASON_ANSWER,
 		}
 		for range m.sampled {
-			traj.Turns[0].Tokens = append(traj.Turns[0].Tokens, 7)
-			traj.Turns[0].Logprobs = append(traj.Turns[0].Logprobs, -1)
-			traj.Turns[0].PolicyVersions = append(traj.Turns[0].PolicyVersions, m.version)
+			traj.Turns[0].Tokens = tokens.AppendIDs(traj.Turns[0].Tokens, 7)
+			traj.Turns[0].Logprobs = tokens.AppendFloats(traj.Turns[0].Logprobs, -1)
+			traj.Turns[0].Versions = tokens.AppendVersion(traj.Turns[0].Versions, m.version, 1)
+		}
+		custody.Seal(traj)
+		if m.spoiled {
+			traj.Turns[0].Tokens[0]++
 		}
 		s := &sluicev1.Scored{Trajectory: traj, Graded: !m.lost, Reward: m.reward}
 		if m.lost {
@@ -112,7 +121,7 @@ func wrong(sampled int) sample { return sample{reward: -1, prompt: 4, sampled: s
 func fates(b *sluicev1.StepBatch) string {
 	var out []string
 	for _, m := range b.GetMembers() {
-		name := strings.ToLower(strings.TrimPrefix(m.GetFate().String(), "BATCH_FATE_"))
+		name := schemas.EnumText(m.GetFate())
 		out = append(out, fmt.Sprintf("%d/%d %s", m.GetSlot(), m.GetSampleIndex(), name))
 	}
 	return strings.Join(out, ", ")
@@ -138,6 +147,7 @@ func TestFates(t *testing.T) {
 		{"advantage 0 in a used group is not packed", 5, [][]sample{{right(3), {reward: 0, prompt: 4, sampled: 3, version: 5}, wrong(3)}}, 3,
 			"0/0 trained, 0/1 zero_advantage, 0/2 trained"},
 		{"without policy tokens: graded, no datum", 5, [][]sample{{right(3), wrong(0)}}, 2, "0/0 trained, 0/1 no_policy_tokens"},
+		{"not what was sampled: refused", 5, [][]sample{{right(3), {reward: -1, prompt: 4, sampled: 3, version: 5, spoiled: true}}}, 2, "0/0 trained, 0/1 custody"},
 		{"as long as the context: packed", 5, [][]sample{{right(47), wrong(3)}}, 2, "0/0 trained, 0/1 trained"},
 		{"longer than the context: refused", 5, [][]sample{{right(48), wrong(3)}}, 2, "0/0 too_long, 0/1 trained"},
 		{"at the bound of staleness: packed", 7, [][]sample{{right(3), wrong(3)}}, 2, "0/0 trained, 0/1 trained"},
@@ -204,7 +214,7 @@ func TestBatch(t *testing.T) {
 	var got []string
 	for _, m := range micro {
 		for _, d := range m.GetData() {
-			got = append(got, fmt.Sprintf("%d:%d/%d adv=%v", m.GetIndex(), d.GetSlot(), d.GetSampleIndex(), d.GetAdvantages()[len(d.GetAdvantages())-1]))
+			got = append(got, fmt.Sprintf("%d:%d/%d adv=%v", m.GetIndex(), d.GetSlot(), d.GetSampleIndex(), tokens.Float(d.GetAdvantages(), len(d.GetLossMask())-1)))
 		}
 	}
 	wantData := []string{"0:0/1 adv=-0.16666667", "1:0/0 adv=0.5", "1:2/0 adv=-0.5", "1:2/1 adv=0.5"}

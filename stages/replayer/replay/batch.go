@@ -65,7 +65,8 @@ func stalenessIn(b *sluicev1.StepBatch) map[Member]uint32 {
 	said := map[Member]uint32{}
 	at := identity.Group{RunID: b.GetRunId(), Incarnation: b.GetIncarnation(), Step: b.GetStep()}
 	for _, m := range b.GetMembers() {
-		if m.GetFate() == sluicev1.BatchFate_BATCH_FATE_NO_POLICY_TOKENS {
+		switch m.GetFate() {
+		case sluicev1.BatchFate_BATCH_FATE_NO_POLICY_TOKENS, sluicev1.BatchFate_BATCH_FATE_CUSTODY:
 			continue
 		}
 		at.Slot = m.GetSlot()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
@@ -235,9 +236,9 @@ func TestClosings(t *testing.T) {
 func describe(g *sluicev1.GroupClosed) string {
 	var members []string
 	for _, m := range g.GetMembers() {
-		members = append(members, fmt.Sprintf("%s %.4g", strings.ToLower(strings.TrimPrefix(m.GetFate().String(), "MEMBER_FATE_")), round(m.GetAdvantage())))
+		members = append(members, fmt.Sprintf("%s %.4g", schemas.EnumText(m.GetFate()), round(m.GetAdvantage())))
 	}
-	return fmt.Sprintf("%s %s mean %.4g: %s", strings.ToLower(strings.TrimPrefix(g.GetClosing().String(), "CLOSING_")), g.GetReason(), round(g.GetRewardMean()), strings.Join(members, ", "))
+	return fmt.Sprintf("%s %s mean %.4g: %s", schemas.EnumText(g.GetClosing()), g.GetReason(), round(g.GetRewardMean()), strings.Join(members, ", "))
 }
 
 func round(x float64) float64 {

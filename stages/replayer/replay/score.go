@@ -19,10 +19,6 @@ type Recorded struct {
 	// Body is a *sluicev1.Scored or a *sluicev1.Trajectory.
 	Body proto.Message
 	Time time.Time
-	// Tokens is how many tokens the trajectory has, where Body was decoded without
-	// them (codec.DecodeOutline): the new score is then without them too. 0: they are
-	// counted in Body.
-	Tokens int
 }
 
 // trajectory takes the trajectory and its date out of a record.
@@ -59,9 +55,6 @@ func Score(ctx context.Context, set *reward.Set, recorded []Recorded) ([]*sluice
 			scored[i] = scoring.Of(t, nil)
 		} else {
 			gradable, in, places = append(gradable, t), append(in, scoring.InputOf(t)), append(places, i)
-			if r.Tokens > 0 {
-				in[len(in)-1].Tokens = r.Tokens
-			}
 			scored[i] = &sluicev1.Scored{}
 		}
 		scored[i].ScoredAt = at

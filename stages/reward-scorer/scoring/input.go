@@ -1,9 +1,9 @@
 package scoring
 
 import (
-	"strings"
-
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
@@ -12,7 +12,7 @@ func Ungraded(t *sluicev1.Trajectory) string {
 	switch t.GetEndReason() {
 	case sluicev1.EndReason_END_REASON_PROTOCOL_FAULT, sluicev1.EndReason_END_REASON_INFRA_ERROR,
 		sluicev1.EndReason_END_REASON_PROMPT_TOO_LONG:
-		why := strings.ToLower(strings.TrimPrefix(t.GetEndReason().String(), "END_REASON_"))
+		why := schemas.EnumText(t.GetEndReason())
 		if t.GetEndDetail() != "" {
 			why += ": " + t.GetEndDetail()
 		}
@@ -30,14 +30,13 @@ func InputOf(t *sluicev1.Trajectory) reward.Input {
 		CodeCalls:  int(t.GetCodeCalls()),
 		Executions: int(t.GetExecutions()),
 		Turns:      len(t.GetTurns()),
-		Tokens:     len(t.GetPromptTokens()),
+		Tokens:     tokens.InTrajectory(t),
 		DataSource: t.GetPrompt().GetProblem().GetDataSource(),
 		QuestionID: t.GetPrompt().GetProblem().GetQuestionId(),
 		RunID:      t.GetPrompt().GetGroup().GetRunId(),
 	}
 	first := true
 	for _, turn := range t.GetTurns() {
-		in.Tokens += len(turn.GetTokens()) + len(turn.GetGlueTokens())
 		in.Truncated = turn.GetTruncated()
 		if turn.GetExecution() == nil {
 			continue

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
@@ -18,13 +19,13 @@ func TestTheFactsOfATrajectory(t *testing.T) {
 		},
 		EndReason: sluicev1.EndReason_END_REASON_ANSWER, FinalText: "x",
 	}
-	traj.PromptTokens = []uint32{1, 2, 3}
+	traj.PromptTokens = tokens.IDs(1, 2, 3)
 	failed := &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_TIMEOUT}
 	ok := &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK}
 	traj.Turns = []*sluicev1.Turn{
-		{Tokens: []uint32{1, 2}, GlueTokens: []uint32{3}, Execution: failed, Truncated: true},
-		{Tokens: []uint32{1}, GlueTokens: []uint32{3, 4}, Execution: ok},
-		{Tokens: []uint32{1, 5}},
+		{Tokens: tokens.IDs(1, 2), GlueTokens: tokens.IDs(3), Execution: failed, Truncated: true},
+		{Tokens: tokens.IDs(1), GlueTokens: tokens.IDs(3, 4), Execution: ok},
+		{Tokens: tokens.IDs(1, 5)},
 	}
 	traj.CodeCalls, traj.Executions = 2, 2
 	want := reward.Input{

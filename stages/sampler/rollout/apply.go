@@ -8,7 +8,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/sampler/observation"
 	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
 )
@@ -28,11 +30,10 @@ func (r *Rollout) Sampled(c Completion) error {
 		r.raw.Reset()
 	}
 	turn := r.turn()
-	turn.Tokens = append(turn.Tokens, c.Tokens...)
-	turn.Logprobs = append(turn.Logprobs, c.Logprobs...)
-	for range c.Tokens {
-		turn.PolicyVersions = append(turn.PolicyVersions, c.PolicyVersion)
-	}
+	turn.Tokens = tokens.AppendIDs(turn.Tokens, c.Tokens...)
+	turn.Logprobs = tokens.AppendFloats(turn.Logprobs, c.Logprobs...)
+	turn.Versions = tokens.AppendVersion(turn.Versions, c.PolicyVersion, len(c.Tokens))
+	custody.Seal(r.t)
 	turn.SampleEndedAt = timestamppb.New(c.Ended)
 	r.raw.WriteString(c.Text)
 	r.sent = append(sample.Prompt, c.Tokens...)
@@ -127,7 +128,7 @@ func (r *Rollout) Observed(tail []uint32, now time.Time) error {
 		return nil
 	}
 	turn := r.turn()
-	glue := tail[Overlap(turn.GetTokens(), r.cfg.Glue.Closing):]
+	glue := tail[Overlap(tokens.ReadIDs(turn.GetTokens()), r.cfg.Glue.Closing):]
 	b := r.t.GetPrompt().GetBudgets()
 	own, left := max(0, len(tail)-r.cfg.Glue.Overhead), int(b.GetTrajectoryTokens())-r.total
 	if own > int(b.GetObservationTokens()) || len(glue) > left {
@@ -136,7 +137,8 @@ func (r *Rollout) Observed(tail []uint32, now time.Time) error {
 	}
 	r.observing = false
 	turn.Observation = r.candidate
-	turn.GlueTokens = glue
+	turn.GlueTokens = tokens.IDs(glue...)
+	custody.Seal(r.t)
 	r.t.CodeCalls++
 	r.total += len(glue)
 	if len(glue) == left {

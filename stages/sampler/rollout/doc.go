@@ -10,6 +10,8 @@
 //     before.
 //   - Lengths agree: each sampled token has its logprob and its policy version, or the
 //     trajectory ends as protocol_fault with the lengths named.
+//   - Custody: each turn bears a digest of its arrays (schemas/custody), which is checked
+//     where a trajectory is taken up again; a broken one is a protocol_fault too.
 //   - Every trajectory ends, for one typed reason, within its budgets.
 //
 // What a caller must do:

@@ -8,8 +8,10 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/sampler/observation"
 	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
 )
@@ -54,20 +56,24 @@ func Start(cfg Config, p *sluicev1.Prompt, sampleIndex uint32, copy uint64, prom
 			fmt.Sprintf("the prompt is %d tokens, the budget for the whole trajectory %d", n, budget))
 		return r
 	}
-	r.t.PromptTokens = promptTokens
+	r.t.PromptTokens = tokens.IDs(promptTokens...)
 	r.total = len(promptTokens)
 	return r
 }
 
-// Resume takes up a trajectory that waits for the execution of its last turn.
+// Resume takes up a trajectory that waits for the execution of its last turn. One whose
+// tokens are not those that were sampled ends at once, ungraded.
 func Resume(cfg Config, t *sluicev1.Trajectory, now time.Time) (*Rollout, error) {
 	r := &Rollout{cfg: cfg, t: t, now: now}
 	last := r.turn()
-	if t.GetEndReason() != 0 || last.GetKind() != sluicev1.TurnKind_TURN_KIND_TOOL || last.GetExecution() != nil || len(last.GetGlueTokens()) > 0 {
+	if t.GetEndReason() != 0 || last.GetKind() != sluicev1.TurnKind_TURN_KIND_TOOL || last.GetExecution() != nil || tokens.Count(last.GetGlueTokens()) > 0 {
 		return nil, fmt.Errorf("%w: %s does not wait for an execution", ErrOutOfTurn, identity.TrajectoryID(t))
 	}
-	r.sent = r.tokens()
+	r.sent = tokens.OfTrajectory(t)
 	r.total = len(r.sent)
+	if err := custody.Check(t); err != nil {
+		r.end(sluicev1.EndReason_END_REASON_PROTOCOL_FAULT, r.turn().GetText(), err.Error())
+	}
 	return r, nil
 }
 
@@ -85,7 +91,7 @@ func (r *Rollout) Next() Step {
 		turn := len(r.t.GetTurns()) - 1
 		return Call{CallID: identity.CallID(r.t, turn), Code: r.turn().GetCode()}
 	}
-	prompt := r.tokens()
+	prompt := tokens.OfTrajectory(r.t)
 	if !hasPrefix(prompt, r.sent) {
 		r.fault("the next prompt does not begin with the %d tokens so far", len(r.sent))
 		return End{}
@@ -98,8 +104,12 @@ func (r *Rollout) Next() Step {
 	return s
 }
 
-// GiveUp ends the trajectory, ungraded, because the world failed.
+// GiveUp ends the trajectory, ungraded, because the world failed. One that has ended
+// stays as it is.
 func (r *Rollout) GiveUp(detail string, now time.Time) {
+	if r.t.GetEndReason() != 0 {
+		return
+	}
 	r.now = now
 	r.end(sluicev1.EndReason_END_REASON_INFRA_ERROR, r.turn().GetText(), detail)
 }
@@ -151,20 +161,9 @@ func (r *Rollout) room() int {
 	}
 	inTurn := int(b.GetTurnTokens())
 	if r.open {
-		inTurn -= len(r.turn().GetTokens())
+		inTurn -= tokens.Count(r.turn().GetTokens())
 	}
 	return min(left, inTurn)
-}
-
-// tokens is the whole trajectory, from its record.
-func (r *Rollout) tokens() []uint32 {
-	all := make([]uint32, 0, max(r.total, len(r.t.GetPromptTokens())))
-	all = append(all, r.t.GetPromptTokens()...)
-	for _, turn := range r.t.GetTurns() {
-		all = append(all, turn.GetTokens()...)
-		all = append(all, turn.GetGlueTokens()...)
-	}
-	return all
 }
 
 func hasPrefix(s, prefix []uint32) bool {

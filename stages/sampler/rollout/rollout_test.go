@@ -1,12 +1,14 @@
 package rollout_test
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/sampler/observation"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout/rollouttest"
@@ -109,15 +111,50 @@ func TestEveryTrajectoryEndsWithinItsBudgets(t *testing.T) {
 	})
 }
 
+// Every turn that travels bears a digest of what was sampled, and one that was changed
+// on its way is not gone on with.
+func TestABrokenCustodyEndsTheTrajectory(t *testing.T) {
+	sampled := func() *sluicev1.Trajectory {
+		p := prompt("6*7?")
+		r := rollout.Start(config(t), p, 0, 1, rollouttest.Prompt(rollout.Conversation(p, "Use the tool.")), epoch)
+		const raw = "<tool_call>\n<function=code_interpreter>\n<parameter=code>\nprint(1)\n</parameter>\n</function>\n</tool_call><|im_end|>"
+		call := rollouttest.Tokens(raw)
+		if err := r.Sampled(rollout.Completion{Tokens: call, Logprobs: make([]float32, len(call)), Text: rollouttest.WithoutSpecial(raw), PolicyVersion: 3, Started: epoch, Ended: epoch}); err != nil {
+			t.Fatal(err)
+		}
+		return r.Trajectory()
+	}
+	whole, err := rollout.Resume(config(t), sampled(), epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := whole.Next().(rollout.Call); !ok {
+		t.Errorf("an unbroken one wants %T, not its call: %s", whole.Next(), whole.Trajectory().GetEndDetail())
+	}
+	broken := sampled()
+	broken.Turns[0].Logprobs[0] ^= 1
+	r, err := rollout.Resume(config(t), broken, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := r.Next().(rollout.End); !ok {
+		t.Errorf("a broken one wants %T, not its end", r.Next())
+	}
+	r.GiveUp("the sandbox is gone", epoch)
+	if got := r.Trajectory(); got.GetEndReason() != sluicev1.EndReason_END_REASON_PROTOCOL_FAULT || !strings.Contains(got.GetEndDetail(), "custody is broken: turn 0") {
+		t.Errorf("ended as %v: %s; want a protocol fault that names the turn", got.GetEndReason(), got.GetEndDetail())
+	}
+}
+
 func checkEnd(rt *rapid.T, t *sluicev1.Trajectory) {
 	if _, err := codec.Encode(t); err != nil {
 		rt.Fatal(err)
 	}
 	b := t.GetPrompt().GetBudgets()
-	total := len(t.GetPromptTokens())
+	total := tokens.Count(t.GetPromptTokens())
 	for i, turn := range t.GetTurns() {
-		total += len(turn.GetTokens()) + len(turn.GetGlueTokens())
-		if n := len(turn.GetTokens()); n > int(b.GetTurnTokens()) {
+		total += tokens.Count(turn.GetTokens()) + tokens.Count(turn.GetGlueTokens())
+		if n := tokens.Count(turn.GetTokens()); n > int(b.GetTurnTokens()) {
 			rt.Fatalf("turn %d has %d tokens of %d allowed", i, n, b.GetTurnTokens())
 		}
 	}

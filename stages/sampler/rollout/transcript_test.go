@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"math"
@@ -12,11 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout/rollouttest"
 )
@@ -62,7 +65,7 @@ func TestTranscripts(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(string(old), now.String()); diff != "" {
+			if diff := gocmp.Diff(string(old), now.String()); diff != "" {
 				t.Errorf("%s (-written +happened; -rewrite accepts it):\n%s", file, diff)
 			}
 		})
@@ -252,14 +255,14 @@ func describe(r *rollout.Rollout) string {
 		return "observe\n" + quoted(step.Text)
 	}
 	t := r.Trajectory()
-	s := fmt.Sprintf("end %s by %s", strings.ToLower(strings.TrimPrefix(t.GetEndReason().String(), "END_REASON_")), t.GetEndedBy())
+	s := fmt.Sprintf("end %s by %s", schemas.EnumText(t.GetEndReason()), t.GetEndedBy())
 	if t.GetEndDetail() != "" {
 		s += ": " + t.GetEndDetail()
 	}
 	s += fmt.Sprintf("\nfinal text %q\ncode calls %d, executions %d\n", t.GetFinalText(), t.GetCodeCalls(), t.GetExecutions())
 	for i, turn := range t.GetTurns() {
-		kind := strings.ToLower(strings.TrimPrefix(turn.GetKind().String(), "TURN_KIND_"))
-		s += fmt.Sprintf("turn %d %s: %d tokens of versions %s, %d glue", i, kind, len(turn.GetTokens()), versions(turn), len(turn.GetGlueTokens()))
+		kind := cmp.Or(schemas.EnumText(turn.GetKind()), "unspecified")
+		s += fmt.Sprintf("turn %d %s: %d tokens of versions %s, %d glue", i, kind, tokens.Count(turn.GetTokens()), versions(turn), tokens.Count(turn.GetGlueTokens()))
 		if turn.GetInvalidReason() != "" {
 			s += ", " + turn.GetInvalidReason()
 		}
@@ -295,13 +298,8 @@ func quoted(s string) string {
 // versions counts tokens by policy version: "3x5 4x7".
 func versions(turn *sluicev1.Turn) string {
 	var s []string
-	for i, vs := 0, turn.GetPolicyVersions(); i < len(vs); {
-		n := i
-		for n < len(vs) && vs[n] == vs[i] {
-			n++
-		}
-		s = append(s, fmt.Sprintf("%dx%d", vs[i], n-i))
-		i = n
+	for _, v := range turn.GetVersions() {
+		s = append(s, fmt.Sprintf("%dx%d", v.GetVersion(), v.GetCount()))
 	}
 	if s == nil {
 		return "none"

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/topology/sluice/depth"
 )
 
@@ -25,14 +26,14 @@ func mended(hostile string) *sluicev1.Scored {
 				Group:   &sluicev1.GroupPlace{RunId: "r", Step: 3, Slot: 1},
 				Problem: &sluicev1.Problem{QuestionId: "q", Question: "What is\n6 x 7?" + hostile, Answer: "42"},
 			},
-			SampleIndex: 2, Copy: 9, PromptTokens: []uint32{1, 2, 3}, EndReason: sluicev1.EndReason_END_REASON_ANSWER,
+			SampleIndex: 2, Copy: 9, PromptTokens: tokens.IDs(1, 2, 3), EndReason: sluicev1.EndReason_END_REASON_ANSWER,
 			Turns: []*sluicev1.Turn{
 				{
-					Tokens: []uint32{10, 11}, PolicyVersions: []uint32{4, 5}, Text: "print(x)" + hostile, Kind: sluicev1.TurnKind_TURN_KIND_TOOL,
+					Tokens: tokens.IDs(10, 11), Versions: tokens.Versions(4, 5), Text: "print(x)" + hostile, Kind: sluicev1.TurnKind_TURN_KIND_TOOL,
 					Execution:   &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_ERROR, Exception: "NameError" + hostile, WallMs: 12},
-					Observation: "NameError: x" + hostile, GlueTokens: []uint32{20, 21, 22},
+					Observation: "NameError: x" + hostile, GlueTokens: tokens.IDs(20, 21, 22),
 				},
-				{Tokens: []uint32{30}, PolicyVersions: []uint32{5}, Text: "the answer", Kind: sluicev1.TurnKind_TURN_KIND_ANSWER, Truncated: true},
+				{Tokens: tokens.IDs(30), Versions: tokens.Versions(5), Text: "the answer", Kind: sluicev1.TurnKind_TURN_KIND_ANSWER, Truncated: true},
 			},
 		},
 	}

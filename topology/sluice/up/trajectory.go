@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/topology/sluice/terminal"
 )
 
@@ -28,16 +30,16 @@ func printTrajectory(ctx context.Context, w io.Writer, m *sluicev1.Scored, decod
 	fmt.Fprintf(w, "  reference answer: %s\n", terminal.Escape(t.GetPrompt().GetProblem().GetAnswer()))
 	mark := marks(colours)
 	fmt.Fprintf(w, "  %s tokens are trained on (loss mask 1); the rest was given to the policy.\n\n", mark.trained("marked"))
-	fmt.Fprintf(w, "prompt, %d tokens, not trained on\n\n", len(t.GetPromptTokens()))
+	fmt.Fprintf(w, "prompt, %d tokens, not trained on\n\n", tokens.Count(t.GetPromptTokens()))
 	for i, turn := range t.GetTurns() {
-		fmt.Fprintf(w, "turn %d: %s, %d tokens sampled by policy version %s%s\n", i+1, kindText(turn), len(turn.GetTokens()), versions(turn), truncated(turn))
-		fmt.Fprintf(w, "%s\n", mark.trained(text(ctx, decode, turn.GetTokens(), turn.GetText())))
+		fmt.Fprintf(w, "turn %d: %s, %d tokens sampled by policy version %s%s\n", i+1, kindText(turn), tokens.Count(turn.GetTokens()), versions(turn), truncated(turn))
+		fmt.Fprintf(w, "%s\n", mark.trained(text(ctx, decode, tokens.ReadIDs(turn.GetTokens()), turn.GetText())))
 		if e := turn.GetExecution(); e != nil {
 			fmt.Fprintf(w, "\n  ran %.0f ms in a sandbox: %s\n", e.GetWallMs(), outcome(e))
 		}
-		if len(turn.GetGlueTokens()) > 0 {
-			fmt.Fprintf(w, "observation and the template around it, %d tokens, not trained on\n", len(turn.GetGlueTokens()))
-			fmt.Fprintf(w, "%s\n", mark.given(text(ctx, decode, turn.GetGlueTokens(), turn.GetObservation())))
+		if tokens.Count(turn.GetGlueTokens()) > 0 {
+			fmt.Fprintf(w, "observation and the template around it, %d tokens, not trained on\n", tokens.Count(turn.GetGlueTokens()))
+			fmt.Fprintf(w, "%s\n", mark.given(text(ctx, decode, tokens.ReadIDs(turn.GetGlueTokens()), turn.GetObservation())))
 		}
 		fmt.Fprintln(w)
 	}
@@ -51,7 +53,7 @@ func printTrajectory(ctx context.Context, w io.Writer, m *sluicev1.Scored, decod
 		verdict = "no readable box"
 	}
 	fmt.Fprintf(w, "ended by %s; answer %q: %s; reward %+g\n",
-		strings.ToLower(strings.TrimPrefix(t.GetEndReason().String(), "END_REASON_")),
+		schemas.EnumText(t.GetEndReason()),
 		terminal.Escape(m.GetAnswer()), terminal.Escape(verdict), m.GetReward())
 }
 
@@ -66,25 +68,26 @@ func text(ctx context.Context, decode detokenizer, tokens []uint32, otherwise st
 }
 
 func kindText(turn *sluicev1.Turn) string {
-	kind := strings.ToLower(strings.TrimPrefix(turn.GetKind().String(), "TURN_KIND_"))
-	switch kind {
-	case "tool":
+	switch turn.GetKind() {
+	case sluicev1.TurnKind_TURN_KIND_TOOL:
 		return "a code call"
-	case "answer":
+	case sluicev1.TurnKind_TURN_KIND_ANSWER:
 		return "an answer"
+	case sluicev1.TurnKind_TURN_KIND_UNSPECIFIED:
+		return "unfinished"
 	}
-	return kind + " (" + terminal.Escape(turn.GetInvalidReason()) + ")"
+	return schemas.EnumText(turn.GetKind()) + " (" + terminal.Escape(turn.GetInvalidReason()) + ")"
 }
 
 func versions(turn *sluicev1.Turn) string {
-	vs := turn.GetPolicyVersions()
-	if len(vs) == 0 {
+	oldest, newest, ok := tokens.VersionRange(turn.GetVersions())
+	switch {
+	case !ok:
 		return "-"
+	case oldest != newest:
+		return fmt.Sprintf("%d to %d", oldest, newest)
 	}
-	if first, last := vs[0], vs[len(vs)-1]; first != last {
-		return fmt.Sprintf("%d to %d", first, last)
-	}
-	return fmt.Sprint(vs[0])
+	return fmt.Sprint(oldest)
 }
 
 func truncated(turn *sluicev1.Turn) string {
@@ -95,7 +98,7 @@ func truncated(turn *sluicev1.Turn) string {
 }
 
 func outcome(e *sluicev1.Execution) string {
-	s := strings.ToLower(strings.TrimPrefix(e.GetOutcome().String(), "EXECUTION_OUTCOME_"))
+	s := schemas.EnumText(e.GetOutcome())
 	if e.GetException() != "" {
 		s += " (" + terminal.Escape(e.GetException()) + ")"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 )
 
 // tolerance is for sums whose order the record does not say.
@@ -41,15 +42,15 @@ func (b *batch) metrics() map[string]float64 {
 		m["reward/format"] += number(s.GetValidFormat())
 		m["rollout/turns"] += float64(len(t.GetTurns()))
 		m["rollout/code_calls"] += float64(t.GetCodeCalls())
-		tokens := len(t.GetPromptTokens())
+		total := tokens.Count(t.GetPromptTokens())
 		for i, turn := range t.GetTurns() {
-			tokens += len(turn.GetTokens())
+			total += tokens.Count(turn.GetTokens())
 			if i < len(t.GetTurns())-1 {
-				tokens += len(turn.GetGlueTokens())
+				total += tokens.Count(turn.GetGlueTokens())
 			}
 			tags += number(strings.Contains(turn.GetText(), "<tool_call>"))
 		}
-		m["rollout/trajectory_tokens"] += float64(tokens)
+		m["rollout/trajectory_tokens"] += float64(total)
 	}
 	calls := m["rollout/code_calls"]
 	for name := range m {
@@ -65,15 +66,15 @@ func (b *batch) metrics() map[string]float64 {
 	m["train/loss_tokens_per_rollout_batch"] = float64(b.out.GetLossTokens())
 	m["train/padded_tokens_per_rollout_batch"] = float64(b.out.GetPaddedTokens())
 	m["train/max_micro_batch_padded_tokens"] = 0
-	var tokens float64
+	var inData float64
 	for _, micro := range b.micro {
 		m["train/max_micro_batch_padded_tokens"] = max(m["train/max_micro_batch_padded_tokens"], float64(micro.GetPaddedTokens()))
 		for _, d := range micro.GetData() {
-			tokens += float64(len(d.GetInputTokens()))
+			inData += float64(tokens.Count(d.GetInputTokens()))
 		}
 	}
-	m["train/tokens_per_rollout_batch"] = tokens
-	m["train/mean_datum_tokens"] = ratio(tokens, float64(b.out.GetData()))
+	m["train/tokens_per_rollout_batch"] = inData
+	m["train/mean_datum_tokens"] = ratio(inData, float64(b.out.GetData()))
 	return m
 }
 

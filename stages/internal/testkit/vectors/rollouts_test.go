@@ -1,15 +1,15 @@
 package vectors
 
 import (
+	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/group"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/datum"
@@ -199,28 +199,16 @@ func (b *batch) compareData() error {
 
 func record(packed, plain *sluicev1.Datum) recordedDatum {
 	r := recordedDatum{
-		NumTokens: len(packed.GetInputTokens()),
+		NumTokens: tokens.Count(packed.GetInputTokens()),
 		Input:     hash(packed.GetInputTokens()), Target: hash(packed.GetTargetTokens()),
 		Logprobs: hash(packed.GetBehaviourLogprobs()), Advantages: hash(plain.GetAdvantages()),
 	}
-	for _, m := range packed.GetLossMask() {
-		if m {
-			r.LossTokens++
-		}
-	}
+	r.LossTokens = bytes.Count(packed.GetLossMask(), []byte{1})
 	return r
 }
 
-func hash[T uint32 | float32](values []T) string {
-	var b []byte
-	for _, v := range values {
-		switch v := any(v).(type) {
-		case uint32:
-			b = binary.LittleEndian.AppendUint32(b, v)
-		case float32:
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-	}
-	sum := sha256.Sum256(b)
+// hash is over the values' bytes, as they are recorded.
+func hash(values []byte) string {
+	sum := sha256.Sum256(values)
 	return hex.EncodeToString(sum[:8])
 }

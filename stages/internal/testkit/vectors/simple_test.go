@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/microbatch"
 	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
@@ -117,7 +118,7 @@ func checkParse(line []byte) error {
 		return err
 	}
 	got := toolcall.Qwen{}.Parse(row.Text)
-	kind := strings.ToLower(strings.TrimPrefix(got.Kind.String(), "TURN_KIND_"))
+	kind := schemas.EnumText(got.Kind)
 	code := &got.Code
 	if got.Kind != sluicev1.TurnKind_TURN_KIND_TOOL {
 		code = nil

@@ -14,8 +14,10 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/schemas/codec"
+	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/group"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
@@ -187,8 +189,8 @@ func (r *Run) trajectory(p *sluicev1.Prompt, index uint32, right bool) *sluicev1
 		n := 1 + r.rng.IntN(r.shape.Tokens)
 		turn := &sluicev1.Turn{Tokens: r.tokens(n), Kind: sluicev1.TurnKind_TURN_KIND_ANSWER}
 		for range n {
-			turn.Logprobs = append(turn.Logprobs, -r.rng.Float32())
-			turn.PolicyVersions = append(turn.PolicyVersions, uint32(p.GetGroup().GetStep())-uint32(r.rng.IntN(2)))
+			turn.Logprobs = tokens.AppendFloats(turn.Logprobs, -r.rng.Float32())
+			turn.Versions = tokens.AppendVersion(turn.Versions, uint32(p.GetGroup().GetStep())-uint32(r.rng.IntN(2)), 1)
 		}
 		if i < turns-1 {
 			turn.Kind, turn.Code, turn.Text = sluicev1.TurnKind_TURN_KIND_TOOL, "print(1)", "<tool_call>"+strings.Repeat("x", r.shape.Text/2)
@@ -209,15 +211,16 @@ func (r *Run) trajectory(p *sluicev1.Prompt, index uint32, right bool) *sluicev1
 	}
 	t.Turns[turns-1].Text = t.FinalText
 	t.EndedAt = r.tick()
+	custody.SealAll(t)
 	return t
 }
 
-func (r *Run) tokens(n int) []uint32 {
+func (r *Run) tokens(n int) []byte {
 	out := make([]uint32, n)
 	for i := range out {
 		out[i] = r.rng.Uint32N(150_000)
 	}
-	return out
+	return tokens.IDs(out...)
 }
 
 // Messages are what lies in a topic, in the order in which it was written.

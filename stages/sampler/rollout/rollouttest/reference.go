@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/sampler/observation"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
 	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
@@ -134,7 +135,7 @@ func (recorded ReferenceTrajectory) Disagreement(got *sluicev1.Trajectory) strin
 	if n, m := len(got.GetTurns()), len(recorded.Turns); n != m {
 		return fmt.Sprintf("%d turns, want %d", n, m)
 	}
-	sofar := Text(got.GetPromptTokens())
+	sofar := Text(tokens.ReadIDs(got.GetPromptTokens()))
 	var observations []string
 	var programs []string
 	for i, turn := range got.GetTurns() {
@@ -148,10 +149,10 @@ func (recorded ReferenceTrajectory) Disagreement(got *sluicev1.Trajectory) strin
 		if turn.GetExecution() != nil {
 			programs = append(programs, turn.GetCode())
 		}
-		if len(turn.GetGlueTokens()) > 0 {
+		if tokens.Count(turn.GetGlueTokens()) > 0 {
 			observations = append(observations, turn.GetObservation())
 		}
-		sofar += Text(turn.GetTokens()) + Text(turn.GetGlueTokens())
+		sofar += Text(tokens.ReadIDs(turn.GetTokens())) + Text(tokens.ReadIDs(turn.GetGlueTokens()))
 	}
 	if len(programs) != len(recorded.Executions) {
 		return fmt.Sprintf("%d executions, want %d", len(programs), len(recorded.Executions))

@@ -1,11 +1,13 @@
 package ppo
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/policy"
 )
 
@@ -131,7 +133,7 @@ func turnsOf(step *sluicev1.StepBatch, micro []*sluicev1.MicroBatch) ([]turn, er
 			switch m.GetTokenReduction() {
 			case sluicev1.TokenReduction_TOKEN_REDUCTION_SUM:
 			case sluicev1.TokenReduction_TOKEN_REDUCTION_MEAN:
-				weight /= float64(countTrue(d.GetLossMask()))
+				weight /= float64(max(1, bytes.Count(d.GetLossMask(), []byte{1})))
 			default:
 				return nil, fmt.Errorf("%w: micro-batch %d: token reduction %v is not known", ErrBatch, m.GetIndex(), m.GetTokenReduction())
 			}
@@ -144,34 +146,25 @@ func turnsOf(step *sluicev1.StepBatch, micro []*sluicev1.MicroBatch) ([]turn, er
 // split cuts a datum into its turns. Target i of a datum follows input i, so the
 // whole sequence is the first input and then all targets.
 func split(d *sluicev1.Datum, like turn) []turn {
-	all := append([]uint32{d.GetInputTokens()[0]}, d.GetTargetTokens()...)
+	all := append(tokens.ReadIDs(d.GetInputTokens()[:tokens.Size]), tokens.ReadIDs(d.GetTargetTokens())...)
+	behaviour, advantages := tokens.ReadFloats(d.GetBehaviourLogprobs()), tokens.ReadFloats(d.GetAdvantages())
 	mask := d.GetLossMask()
 	var turns []turn
 	for i := 0; i < len(mask); i++ {
-		if !mask[i] {
+		if mask[i] == 0 {
 			continue
 		}
 		j := i
-		for j < len(mask) && mask[j] {
+		for j < len(mask) && mask[j] == 1 {
 			j++
 		}
 		t := like
 		t.prompt, t.tokens = all[:i+1], all[i+1:j+1]
-		t.behaviour, t.advantages = d.GetBehaviourLogprobs()[i:j], d.GetAdvantages()[i:j]
+		t.behaviour, t.advantages = behaviour[i:j], advantages[i:j]
 		turns = append(turns, t)
 		i = j
 	}
 	return turns
-}
-
-func countTrue(mask []bool) int {
-	n := 0
-	for _, m := range mask {
-		if m {
-			n++
-		}
-	}
-	return max(n, 1)
 }
 
 // tally adds up one epoch.
@@ -184,11 +177,11 @@ type tally struct {
 }
 
 func (e *tally) turn(cfg Config, pol *policy.Policy, params policy.Parameters, t turn) error {
-	tokens, err := pol.Score(params, cfg.Temperature, t.prompt, t.tokens)
+	scored, err := pol.Score(params, cfg.Temperature, t.prompt, t.tokens)
 	if err != nil {
 		return fmt.Errorf("score a datum: %w", err)
 	}
-	for i, tok := range tokens {
+	for i, tok := range scored {
 		if tok.Foreign {
 			e.foreign++
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/policy"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/ppo"
 )
@@ -79,20 +80,20 @@ func (w world) naiveDatum(t *testing.T, params policy.Parameters, d *sluicev1.Da
 	t.Helper()
 	var loss, n float64
 	for i := 0; i < len(d.LossMask); i++ {
-		if !d.LossMask[i] {
+		if d.LossMask[i] == 0 {
 			continue
 		}
 		j := i
-		for j < len(d.LossMask) && d.LossMask[j] {
+		for j < len(d.LossMask) && d.LossMask[j] == 1 {
 			j++
 		}
-		tokens, err := w.pol.Score(params, 1, d.InputTokens[:i+1], d.TargetTokens[i:j])
+		scored, err := w.pol.Score(params, 1, tokens.ReadIDs(d.InputTokens)[:i+1], tokens.ReadIDs(d.TargetTokens)[i:j])
 		if err != nil {
 			t.Fatal(err)
 		}
-		for k, tok := range tokens {
-			r := math.Exp(tok.Logprob - float64(d.BehaviourLogprobs[i+k]))
-			a := float64(d.Advantages[i+k])
+		for k, tok := range scored {
+			r := math.Exp(tok.Logprob - float64(tokens.Float(d.BehaviourLogprobs, i+k)))
+			a := float64(tokens.Float(d.Advantages, i+k))
 			loss -= math.Min(r*a, math.Max(0.8, math.Min(1.28, r))*a)
 			n++
 		}
@@ -120,14 +121,14 @@ func TestStepRefusesWhatDoesNotFit(t *testing.T) {
 			return m
 		},
 		"of another tokenizer": func(_ *sluicev1.StepBatch, m []*sluicev1.MicroBatch) []*sluicev1.MicroBatch {
-			m[0].Data[0].TargetTokens[1] = 1 << 30
+			copy(m[0].Data[0].TargetTokens[tokens.Size:], tokens.IDs(1<<30))
 			return m
 		},
 	} {
 		sb, micro := batch(1, groups, sluicev1.TokenReduction_TOKEN_REDUCTION_SUM, 1)
 		for _, m := range micro {
 			for _, d := range m.Data {
-				d.TargetTokens = append([]uint32(nil), d.TargetTokens...)
+				d.TargetTokens = slices.Clone(d.TargetTokens)
 			}
 		}
 		before := policy.Initial()
@@ -148,9 +149,9 @@ func TestForeignTokensAreCountedAndLeftOut(t *testing.T) {
 	groups[0][0].reward, groups[0][1].reward = 1, -1
 	sb, micro := batch(1, groups, sluicev1.TokenReduction_TOKEN_REDUCTION_SUM, 2)
 	d := micro[0].Data[0]
-	first := slices.Index(d.LossMask, true)
-	d.TargetTokens = append([]uint32(nil), d.TargetTokens...)
-	d.TargetTokens[first] = 'Z'
+	first := slices.Index(d.LossMask, 1)
+	d.TargetTokens = slices.Clone(d.TargetTokens)
+	copy(d.TargetTokens[tokens.Size*first:], tokens.IDs('Z'))
 	_, _, r, err := ppo.Step(ppo.Defaults(), w.pol, policy.Initial(), ppo.NewOptimizer(), sb, micro)
 	if err != nil {
 		t.Fatal(err)

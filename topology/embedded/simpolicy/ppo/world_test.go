@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/chat"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/gsm8k"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/policy"
@@ -175,9 +176,11 @@ func batch(step uint64, groups [][]trajectory, reduction sluicev1.TokenReduction
 		k := min(perMicro, len(data))
 		m := &sluicev1.MicroBatch{RunId: "r", Step: step, Index: uint32(len(micro)), Data: data[:k], ClipLow: 0.8, ClipHigh: 1.28, TokenReduction: reduction, Scale: float64(k) / float64(n)}
 		for _, d := range m.Data {
-			for i := range d.Advantages {
-				d.Advantages[i] *= float32(m.Scale)
+			scaled := tokens.ReadFloats(d.Advantages)
+			for i := range scaled {
+				scaled[i] *= float32(m.Scale)
 			}
+			d.Advantages = tokens.Floats(scaled...)
 		}
 		micro = append(micro, m)
 		data = data[k:]
@@ -189,13 +192,15 @@ func batch(step uint64, groups [][]trajectory, reduction sluicev1.TokenReduction
 func datum(tr trajectory, advantage float64, slot, index int) *sluicev1.Datum {
 	n := len(tr.tokens)
 	d := &sluicev1.Datum{
-		Slot: uint32(slot), SampleIndex: uint32(index), InputTokens: tr.tokens[:n-1], TargetTokens: tr.tokens[1:],
-		BehaviourLogprobs: tr.logprobs[1:], LossMask: tr.mask[1:], Advantages: make([]float32, n-1),
+		Slot: uint32(slot), SampleIndex: uint32(index), InputTokens: tokens.IDs(tr.tokens[:n-1]...), TargetTokens: tokens.IDs(tr.tokens[1:]...),
+		BehaviourLogprobs: tokens.Floats(tr.logprobs[1:]...), LossMask: make([]byte, n-1),
 	}
-	for i, m := range d.LossMask {
+	advantages := make([]float32, n-1)
+	for i, m := range tr.mask[1:] {
 		if m {
-			d.Advantages[i] = float32(advantage)
+			d.LossMask[i], advantages[i] = 1, float32(advantage)
 		}
 	}
+	d.Advantages = tokens.Floats(advantages...)
 	return d
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/policy"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/ppo"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/state"
@@ -241,7 +242,7 @@ func TestABatchOfAnotherTokenizerIsAnsweredUntrained(t *testing.T) {
 		p := w.start(nil)
 		sb, micro := w.step(1)
 		micro[0].Data[0].TargetTokens = slices.Clone(micro[0].Data[0].TargetTokens)
-		micro[0].Data[0].TargetTokens[1] = 1 << 30
+		copy(micro[0].Data[0].TargetTokens[tokens.Size:], tokens.IDs(1<<30))
 		w.write(sb, micro[0], micro[1])
 		settle()
 		p.stop()

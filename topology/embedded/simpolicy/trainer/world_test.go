@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/chat"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/gsm8k"
@@ -264,20 +265,22 @@ func (w *world) datum(seed uint64, advantage float32) *sluicev1.Datum {
 	w.t.Helper()
 	q := w.lib.All()[seed%uint64(w.lib.Len())].Question
 	text := "<|im_start|>system\n<tools>\n</tools><|im_end|>\n<|im_start|>user\n" + q + "<|im_end|>\n" + chat.GenerationPrompt(false)
-	tokens := w.tok.Encode(text)
-	prompt := len(tokens)
-	g := must(w.pol.Sample(policy.Initial(), policy.Request{Prompt: tokens, Seed: seed, MaxTokens: 512, Sampling: policy.Plain}))(w.t)
+	ids := w.tok.Encode(text)
+	prompt := len(ids)
+	g := must(w.pol.Sample(policy.Initial(), policy.Request{Prompt: ids, Seed: seed, MaxTokens: 512, Sampling: policy.Plain}))(w.t)
 	d := &sluicev1.Datum{SampleIndex: uint32(seed % 8)}
 	for _, tok := range g.Tokens {
-		tokens = append(tokens, tok.ID)
+		ids = append(ids, tok.ID)
 	}
-	n := len(tokens) - 1
-	d.InputTokens, d.TargetTokens = tokens[:n], tokens[1:]
-	d.BehaviourLogprobs, d.Advantages, d.LossMask = make([]float32, n), make([]float32, n), make([]bool, n)
+	n := len(ids) - 1
+	d.InputTokens, d.TargetTokens = tokens.IDs(ids[:n]...), tokens.IDs(ids[1:]...)
+	logprobs, advantages := make([]float32, n), make([]float32, n)
+	d.LossMask = make([]byte, n)
 	for i, tok := range g.Tokens {
 		at := prompt - 1 + i
-		d.BehaviourLogprobs[at], d.Advantages[at], d.LossMask[at] = float32(tok.Logprob), advantage, true
+		logprobs[at], advantages[at], d.LossMask[at] = float32(tok.Logprob), advantage, 1
 	}
+	d.BehaviourLogprobs, d.Advantages = tokens.Floats(logprobs...), tokens.Floats(advantages...)
 	return d
 }
 

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,46 +13,39 @@ import (
 	"github.com/sluice-rl/sluice/topology"
 )
 
-func outlining(t testing.TB) ClusterConfig {
+func defaultCluster(t testing.TB) ClusterConfig {
 	t.Helper()
 	top, err := topology.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ClusterConfig{Topology: top, outlines: true}
+	return ClusterConfig{Topology: top}
 }
 
 func kafkaRecord(t testing.TB, o Output) *kgo.Record {
 	t.Helper()
-	r, err := ClusterConfig{Topology: outlining(t).Topology}.encode(o)
+	r, err := defaultCluster(t).encode(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// A stage that reads outlines writes the trajectory as it came, token for token, with
-// what a later version put into it.
-func TestWhatAnOutlineStandsForIsPassedOn(t *testing.T) {
-	c := outlining(t)
+// A stage writes the trajectory as it came, token for token, with what a later version
+// put into it.
+func TestATrajectoryIsPassedOnWhole(t *testing.T) {
+	c := defaultCluster(t)
 	sent := fullCall(1)
 	sent.Trajectory.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "later"))
 	m, err := Decode(c, kafkaRecord(t, Output{Topic: "code-calls", Body: sent}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Body.(*sluicev1.CodeCall).GetTrajectory(); len(got.GetPromptTokens()) != 0 || len(got.GetTurns()[0].GetTokens()) != 0 || got.GetTurns()[0].GetCode() == "" {
-		t.Errorf("the outline has %d prompt tokens, %d tokens and code %q; want none, none and the code",
-			len(got.GetPromptTokens()), len(got.GetTurns()[0].GetTokens()), got.GetTurns()[0].GetCode())
-	}
-	if want := 600 + 4*680; m.Tokens != want {
-		t.Errorf("%d tokens, want %d", m.Tokens, want)
-	}
 	r, err := c.encode(result(m)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := Decode(ClusterConfig{Topology: c.Topology}, r)
+	back, err := Decode(c, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,26 +54,13 @@ func TestWhatAnOutlineStandsForIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestAnOutlineIsNotWrittenForTheWhole(t *testing.T) {
-	c := outlining(t)
-	m, err := Decode(c, kafkaRecord(t, Output{Topic: "code-calls", Body: fullCall(1)}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := result(m)[0]
-	o.Trajectory = nil
-	if _, err := c.encode(o); !errors.Is(err, ErrConfig) {
-		t.Errorf("writing an outline: %v, want ErrConfig", err)
-	}
-}
-
-func TestARecordWithABrokenTrajectoryHasNoOutline(t *testing.T) {
-	c := outlining(t)
+func TestARecordWithABrokenTrajectoryHasNoBody(t *testing.T) {
+	c := defaultCluster(t)
 	for name, r := range map[string]*kgo.Record{
 		"poison": poison(t, "code-calls", fullCall(1)),
 		"unequal lengths": func() *kgo.Record {
 			call := fullCall(1)
-			call.Trajectory.Turns[0].Logprobs = call.Trajectory.Turns[0].Logprobs[1:]
+			call.Trajectory.Turns[0].Logprobs = call.Trajectory.Turns[0].Logprobs[4:]
 			r := kafkaRecord(t, Output{Topic: "code-calls", Body: fullCall(1)})
 			rec, err := codec.Rebuild(call, codec.SchemaVersion)
 			if err != nil {
@@ -91,7 +70,7 @@ func TestARecordWithABrokenTrajectoryHasNoOutline(t *testing.T) {
 			return r
 		}(),
 	} {
-		if m, err := Decode(c, r); err == nil || m.Body != nil || m.Trajectory != nil {
+		if m, err := Decode(c, r); err == nil || m.Body != nil {
 			t.Errorf("%s: %v with body %v", name, err, m.Body)
 		}
 	}
