@@ -44,6 +44,13 @@ func (h *Health) Ready(name string, err error) {
 // Begun says that all parts of the program's main work have been named to Ready.
 func (h *Health) Begun() { h.Ready(workPart, nil) }
 
+func (h *Health) begun() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err, named := h.ready[workPart]
+	return named && err == nil
+}
+
 // Watch has f told of every part's readiness, from what is known now on.
 func (h *Health) Watch(f func(name string, err error)) {
 	h.mu.Lock()

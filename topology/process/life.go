@@ -99,7 +99,7 @@ func (c *call) serve(cmd *Command, l *Life, common *common, set *pflag.FlagSet) 
 	l.Health = &Health{}
 	l.Health.Ready(workPart, errNotBegun)
 	var err error
-	if l.server, err = startServer(common.httpAddr, l.Metrics, l.Health, l.Log); err != nil {
+	if l.server, err = startServer(common.httpAddr, l.Metrics, l.Health, l.fail); err != nil {
 		return err
 	}
 	l.HTTP = l.server.mux
@@ -137,7 +137,15 @@ func (l *Life) ready(path string) {
 	}
 	if _, err := readyfile.Write(path, addresses); err != nil {
 		// Whoever waits for the file would wait for ever.
-		l.failed <- fmt.Errorf("--ready-file: %w", err)
+		l.fail(fmt.Errorf("--ready-file: %w", err))
+	}
+}
+
+// fail ends the program; the first reason counts.
+func (l *Life) fail(err error) {
+	select {
+	case l.failed <- err:
+	default:
 	}
 }
 

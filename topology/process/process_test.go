@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 )
 
@@ -412,19 +413,25 @@ func TestAReadyFileThatCannotBeWrittenEndsTheProgram(t *testing.T) {
 
 func TestHTTPTakesFurtherHandlers(t *testing.T) {
 	launch(Command{Run: func(_ context.Context, l *Life) error {
-		l.HTTP.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "inference") })
+		if code, _ := get(t, l.Addr(), "/v1/models"); code != http.StatusServiceUnavailable {
+			t.Errorf("before there is a handler: %d, want that it is starting", code)
+		}
+		l.HTTP.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "inference") })
 		if _, body := get(t, l.Addr(), "/v1/models"); body != "inference" {
 			t.Errorf("answer %q", body)
 		}
-		if code, _ := get(t, l.Addr(), "/healthz"); code != 200 {
-			t.Errorf("/healthz: %d", code)
+		l.Health.Begun()
+		for path, want := range map[string]int{"/healthz": 200, "/v2/models": 404} {
+			if code, _ := get(t, l.Addr(), path); code != want {
+				t.Errorf("%s: %d, want %d", path, code, want)
+			}
 		}
 		return nil
 	}}, nil, nil)
 }
 
 func TestStopTwice(t *testing.T) {
-	s, err := startServer("127.0.0.1:0", nil, &Health{}, nil)
+	s, err := startServer("127.0.0.1:0", prometheus.NewRegistry(), &Health{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,12 +440,12 @@ func TestStopTwice(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
-	first, err := startServer("127.0.0.1:0", nil, &Health{}, nil)
+	first, err := startServer("127.0.0.1:0", prometheus.NewRegistry(), &Health{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Stop()
-	if code, _, stderr := launch(Command{}, nil, nil, "--http-addr", first.Addr()); code != ExitUsage || !strings.Contains(stderr, "--http-addr") {
+	if code, _, stderr := launch(Command{}, nil, nil, "--http-addr", first.Addr()); code != ExitFailed || !strings.Contains(stderr, "--http-addr") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,8 +27,12 @@ type server struct {
 	stop     sync.Once
 }
 
-func startServer(addr string, gatherer prometheus.Gatherer, h *Health, log *slog.Logger) (*server, error) {
+// startServer serves until Stop; failed is told if it cannot any more.
+func startServer(addr string, gatherer prometheus.Gatherer, h *Health, failed func(error)) (*server, error) {
 	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("--http-addr: %w", err) // another start may find it free
+	}
 	if err != nil {
 		return nil, Usage(fmt.Errorf("--http-addr: %w", err))
 	}
@@ -43,16 +47,28 @@ func startServer(addr string, gatherer prometheus.Gatherer, h *Health, log *slog
 	})
 	s := &server{
 		mux:      mux,
-		http:     &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
+		http:     &http.Server{Handler: unlessStarting(mux, h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
 		listener: l, done: make(chan struct{}),
 	}
 	go func() {
 		defer close(s.done)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("http server ended", "error", err)
+			failed(fmt.Errorf("http server: %w", err))
 		}
 	}()
 	return s, nil
+}
+
+// unlessStarting answers 503 where there is no handler yet: a 404 would say that there is
+// never one.
+func unlessStarting(mux *http.ServeMux, h *Health) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" && !h.begun() {
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func answer(w http.ResponseWriter, ok bool, parts []part) {

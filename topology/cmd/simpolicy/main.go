@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
-func main() { os.Exit(simpolicy.Main(os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr)) }
+func main() { os.Exit(process.Main(simpolicy.Program())) }

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/sluice-rl/sluice/topology/embedded/broker"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
-func main() { os.Exit(broker.Main(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(process.Main(broker.Program())) }

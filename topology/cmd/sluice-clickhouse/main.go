@@ -10,5 +10,5 @@ import (
 
 func main() {
 	open := func(path string) (clickhouse.Engine, error) { return libchdb.Open(path) }
-	os.Exit(clickhouse.Main(os.Args[1:], os.Stdout, os.Stderr, open))
+	os.Exit(clickhouse.Main(open))
 }

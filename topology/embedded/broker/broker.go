@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sluice-rl/sluice/topology/process/lock"
 )
 
 // ErrInUse: another sluice-broker serves the data directory.
@@ -48,7 +48,7 @@ func (c Config) Validate() error {
 type Broker struct {
 	cluster *kfake.Cluster
 	dir     string
-	lock    *os.File
+	lock    *lock.Lock
 	log     *slog.Logger
 	// stopKeeping ends the keeper of share groups and waits for it.
 	stopKeeping func()
@@ -63,11 +63,11 @@ func Start(cfg Config, log *slog.Logger) (*Broker, error) {
 	if err := claim(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(cfg.DataDir)
+	held, err := lockDir(cfg.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{dir: cfg.DataDir, lock: lock, log: log, stopKeeping: func() {}}
+	b := &Broker{dir: cfg.DataDir, lock: held, log: log, stopKeeping: func() {}}
 	if err := b.start(cfg); err != nil {
 		b.Close()
 		return nil, fmt.Errorf("start broker on %s: %w", cfg.DataDir, err)
@@ -130,16 +130,15 @@ func settings(cfg Config) map[string]string {
 }
 
 // lockDir keeps a second broker off the directory; the lock ends with the process.
-func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+func lockDir(dir string) (*lock.Lock, error) {
+	l, err := lock.Take(filepath.Join(dir, "lock"))
+	switch {
+	case errors.Is(err, lock.ErrHeld):
+		return nil, fmt.Errorf("%w: another sluice-broker serves %s: %w: stop it, or name another directory with --data-dir", ErrInUse, dir, err)
+	case err != nil:
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%w: another sluice-broker serves %s: stop it, or name another directory with --data-dir", ErrInUse, dir)
-	}
-	return f, nil
+	return l, nil
 }
 
 // Address is where the broker listens: 127.0.0.1:port.

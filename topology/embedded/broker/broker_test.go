@@ -16,14 +16,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sluice-rl/sluice/topology/process/daemon"
+	"github.com/sluice-rl/sluice/topology/process"
 	"github.com/sluice-rl/sluice/topology/process/readyfile"
 )
 
 // TestMain lets the test binary be the broker, so that it can be killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("SLUICE_BROKER_UNDER_TEST") != "" {
-		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(process.Main(Program()))
 	}
 	os.Exit(m.Run())
 }
@@ -201,8 +201,8 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %v saying %q", err, c.want, c.says)
 			}
-			if got := daemon.Status(err, unusable...); got != daemon.ExitUnusable {
-				t.Errorf("exit status %d, want %d: a restart does not help", got, daemon.ExitUnusable)
+			if got := process.ExitCode(err, exits...); got != process.ExitUnusable {
+				t.Errorf("exit status %d, want %d: a restart does not help", got, process.ExitUnusable)
 			}
 		})
 	}
@@ -217,11 +217,11 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"--data-dir", "d", "--port", "70000"}, "--port is 70000"},
 		{[]string{"--data-dir", "d", "--max-message-bytes", "5"}, "--max-message-bytes is 5"},
 		{[]string{"--data-dir", "d", "more"}, `argument "more"`},
-		{[]string{"--data-dir", "d", "--log-level", "loud"}, `--log-level is "loud"`},
+		{[]string{"--data-dir", "d", "--log-level", "loud"}, `--log-level: "loud"`},
 	} {
 		var out, err bytes.Buffer
-		if got := Main(c.args, &out, &err); got != daemon.ExitUsage || !strings.Contains(err.String(), c.says) {
-			t.Errorf("%q: status %d, said %q; want %d and %q", c.args, got, err.String(), daemon.ExitUsage, c.says)
+		if got := process.Run(Program(), process.System{Args: c.args, Stdout: &out, Stderr: &err}); got != process.ExitUsage || !strings.Contains(err.String(), c.says) {
+			t.Errorf("%q: status %d, said %q; want %d and %q", c.args, got, err.String(), process.ExitUsage, c.says)
 		}
 	}
 }

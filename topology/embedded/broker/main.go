@@ -2,12 +2,10 @@ package broker
 
 import (
 	"context"
-	"io"
-	"log/slog"
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/topology/process/daemon"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const (
@@ -19,42 +17,36 @@ const about = `sluice-broker is a Kafka broker for one machine: transactions, co
 share groups on 127.0.0.1, everything kept in one directory. Every record it
 acknowledged is there after kill -9; transactions that were open are then aborted.
 
-Usage: sluice-broker --data-dir DIR [flags]
+The ready file says where it listens under the name kafka. Exit code 3: the data
+directory is of a newer version, foreign or in use.`
 
-Exit status: 0 stopped, 1 failed, 2 wrong flags, 3 the data directory is of a newer
-version, foreign or in use, 4 stopped hard by a second signal.
-
-Flags:
-`
-
-// Main runs sluice-broker with the arguments after the program's name and returns the
-// exit status.
-func Main(args []string, stdout, stderr io.Writer) int {
+// Program is sluice-broker.
+func Program() process.Command {
 	var cfg Config
-	return daemon.Main(daemon.Program{
-		Name: "sluice-broker", About: about, ReadyFile: `{"pid":..,"kafka":"127.0.0.1:port"}`,
-		Flags: cfg.flags, Validate: func() error { return cfg.Validate() },
-		Unusable: unusable,
-		Serve: func(ctx context.Context, log *slog.Logger, ready func(map[string]string) error) (func() error, error) {
-			b, err := Start(cfg, log)
+	return process.Command{
+		Name: "sluice-broker", About: about, Serves: true, Exits: exits,
+		Flags: func(f *process.Flags) { cfg.register(f.Group("Broker")) },
+		Check: func() error { return cfg.Validate() },
+		Run: func(ctx context.Context, l *process.Life) error {
+			b, err := Start(cfg, l.Log)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			log.Info("serving", "kafka", b.Address(), "data_dir", cfg.DataDir)
-			stop := func() error { b.Close(); return nil }
-			if err := ready(map[string]string{"kafka": b.Address()}); err != nil {
-				return stop, err
-			}
+			defer b.Close()
+			l.Address("kafka", b.Address())
+			l.Health.Begun()
 			<-ctx.Done()
-			return stop, nil
+			return nil
 		},
-	}, args, stdout, stderr)
+	}
 }
 
-// unusable are the errors of Start that a restart does not mend.
-var unusable = []error{ErrNewerData, ErrForeignData, ErrInUse}
+// exits are the errors of Start after which another start is useless.
+var exits = []process.Exit{
+	{Err: ErrNewerData, Code: process.ExitUnusable}, {Err: ErrForeignData, Code: process.ExitUnusable}, {Err: ErrInUse, Code: process.ExitUnusable},
+}
 
-func (c *Config) flags(f *pflag.FlagSet) {
+func (c *Config) register(f *pflag.FlagSet) {
 	f.StringVar(&c.DataDir, "data-dir", "", "directory that keeps the data (made if missing)")
 	f.IntVar(&c.Port, "port", defaultPort, "port on 127.0.0.1; 0 takes a free one")
 	f.BoolVar(&c.SyncWrites, "sync-writes", false, "flush each batch to disk: survives the end of the machine, not only of the process")

@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-rl/sluice/topology/process/lock"
 )
 
 // FormatVersion is the version of the data directory's layout that this build writes.
@@ -60,7 +62,7 @@ type marker struct {
 // directory is a claimed data directory.
 type directory struct {
 	path   string
-	lock   *os.File
+	lock   *lock.Lock
 	marker marker
 }
 
@@ -78,24 +80,17 @@ func claim(path string) (*directory, error) {
 	if err := d.readMarker(); err != nil {
 		return nil, err
 	}
-	if d.lock, err = os.OpenFile(d.file(lockName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	switch d.lock, err = lock.Take(d.file(lockName)); {
+	case errors.Is(err, lock.ErrHeld):
+		return nil, fmt.Errorf("%w: %s: %w: stop that process, or name another directory with --data-dir", ErrInUse, path, err)
+	case err != nil:
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	if err := unix.Flock(int(d.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(d.file(lockName))
-		d.lock.Close()
-		return nil, fmt.Errorf("%w: %s: process %s serves it: stop that one, or name another directory with --data-dir", ErrInUse, path, strings.TrimSpace(string(holder)))
-	}
-	if err := errors.Join(d.lock.Truncate(0), writeAt(d.lock, strconv.Itoa(os.Getpid())+"\n"), d.writeMarker()); err != nil {
+	if err := d.writeMarker(); err != nil {
 		d.Close()
 		return nil, err
 	}
 	return d, nil
-}
-
-func writeAt(f *os.File, s string) error {
-	_, err := f.WriteAt([]byte(s), 0)
-	return err
 }
 
 // Close lets others have the directory.

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sluice-rl/sluice/topology/process/daemon"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // Engine is a loaded ClickHouse engine.
@@ -67,7 +67,7 @@ func engineMain(open Opener, log *slog.Logger) int {
 	if err != nil {
 		log.Error("engine ended", "error", err)
 	}
-	return daemon.Status(err, unusable...)
+	return process.ExitCode(err, exits...)
 }
 
 func runEngine(open Opener, log *slog.Logger) error {
@@ -109,7 +109,7 @@ func runEngine(open Opener, log *slog.Logger) error {
 		go func() {
 			time.Sleep(stopDeadline)
 			log.Error("no clean stop in time", "seconds", stopDeadline.Seconds())
-			os.Exit(daemon.ExitHardStop)
+			os.Exit(process.ExitHardStop)
 		}()
 		for stopQueries(order) != nil {
 			time.Sleep(100 * time.Millisecond)

@@ -12,58 +12,60 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-rl/sluice/topology/process/daemon"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const about = `sluice-clickhouse is ClickHouse for one machine: the engine of libchdb.so, served on
 127.0.0.1 by ClickHouse's own HTTP and native protocols, everything kept in one
 directory. An engine that dies is started again, up to 5 times a minute: what it had
-acknowledged is there. Users "writer" and "reader" have passwords in files of that directory, whose
-paths the ready file names. Started as root, the engine runs as --user.
+acknowledged is there. Started as root, the engine runs as --user.
 
-Usage: sluice-clickhouse --data-dir DIR [flags]
+The ready file says where it listens, under http and tcp, and under
+writer_password_file and reader_password_file where the passwords of the users "writer"
+and "reader" are. Exit code 3: the data directory is of a newer version, foreign or in
+use, or the library is unusable.`
 
-Exit status: 0 stopped, 1 failed or the engine died, 2 wrong flags, 3 the data directory
-is of a newer version, foreign or in use, or the library is unusable, 4 stopped hard.
-
-Flags:
-`
-
-// Main runs sluice-clickhouse with the arguments after the program's name and returns
-// the exit status.
-func Main(args []string, stdout, stderr io.Writer, open Opener) int {
-	if len(args) == 1 && args[0] == engineCommand {
-		return engineMain(open, slog.New(slog.NewTextHandler(stderr, nil)))
+// Main runs sluice-clickhouse, or its engine process, and returns the exit code.
+func Main(open Opener) int {
+	if len(os.Args) == 2 && os.Args[1] == engineCommand {
+		return engineMain(open, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	}
+	return process.Main(program())
+}
+
+func program() process.Command {
 	var cfg Config
 	var stdin bool
-	return daemon.Main(daemon.Program{
-		Name: "sluice-clickhouse", About: about,
-		ReadyFile: `{"pid":..,"http":..,"tcp":..,"writer_password_file":..,"reader_password_file":..}`,
-		Flags: func(f *pflag.FlagSet) {
-			cfg.flags(f)
+	return process.Command{
+		Name: "sluice-clickhouse", About: about, Serves: true, Exits: exits,
+		Flags: func(flags *process.Flags) {
+			f := flags.Group("ClickHouse")
+			cfg.register(f)
 			f.BoolVar(&stdin, "stop-with-stdin", false, "also stop when standard input closes")
 		},
-		Validate: func() error { return cfg.Validate() },
-		Unusable: unusable,
-		Serve: func(ctx context.Context, log *slog.Logger, ready func(map[string]string) error) (func() error, error) {
+		Check: func() error { return cfg.Validate() },
+		Run: func(ctx context.Context, l *process.Life) error {
 			if stdin {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithCancel(ctx)
+				defer cancel()
 				go func() {
-					_, _ = io.Copy(io.Discard, os.Stdin)
+					_, _ = io.Copy(io.Discard, l.Stdin)
 					cancel()
 				}()
 			}
-			return serve(ctx, cfg, log, ready)
+			return serve(ctx, cfg, l)
 		},
-	}, args, stdout, stderr)
+	}
 }
 
-// unusable are the errors of Start that a restart does not mend.
-var unusable = []error{ErrNewerData, ErrForeignData, ErrInUse, ErrUnusable}
+// exits are the errors after which another start is useless.
+var exits = []process.Exit{
+	{Err: ErrNewerData, Code: process.ExitUnusable}, {Err: ErrForeignData, Code: process.ExitUnusable},
+	{Err: ErrInUse, Code: process.ExitUnusable}, {Err: ErrUnusable, Code: process.ExitUnusable},
+}
 
-func (c *Config) flags(f *pflag.FlagSet) {
+func (c *Config) register(f *pflag.FlagSet) {
 	f.StringVar(&c.DataDir, "data-dir", "", "directory that keeps the data (made if missing)")
 	f.StringVar(&c.Library, "lib", defaultLibrary(), "path of libchdb.so")
 	f.IntVar(&c.HTTPPort, "http-port", 8123, "port of the HTTP protocol on 127.0.0.1; 0 takes a free one")
@@ -81,31 +83,31 @@ func defaultLibrary() string {
 	return filepath.Join(filepath.Dir(self), "..", ".tools", "lib", "libchdb.so")
 }
 
-func serve(ctx context.Context, cfg Config, log *slog.Logger, ready func(map[string]string) error) (stop func() error, err error) {
-	s, err := Start(ctx, cfg, log)
+// serve serves until ctx ends.
+func serve(ctx context.Context, cfg Config, l *process.Life) error {
+	s, err := Start(ctx, cfg, l.Log)
 	if err != nil {
 		if ctx.Err() != nil {
-			log.Info("stopped before it served")
-			return nil, nil
+			l.Log.Info("stopped before it served")
+			return nil
 		}
-		return nil, err
+		return err
 	}
-	err = ready(map[string]string{
-		"http": s.HTTP(), "tcp": s.TCP(),
-		"writer_user": WriterUser, "writer_password_file": s.WriterPasswordFile(),
-		"reader_user": ReaderUser, "reader_password_file": s.ReaderPasswordFile(),
-	})
-	if err != nil {
-		return s.Stop, err
-	}
-	s, err = keepServing(ctx, s, log)
+	l.Address("http", s.HTTP())
+	l.Address("tcp", s.TCP())
+	l.Address("writer_user", WriterUser)
+	l.Address("writer_password_file", s.WriterPasswordFile())
+	l.Address("reader_user", ReaderUser)
+	l.Address("reader_password_file", s.ReaderPasswordFile())
+	l.Health.Begun()
+	s, err = keepServing(ctx, s, l)
 	if s == nil {
 		if err == nil {
-			log.Info("stopped while the engine was being started again")
+			l.Log.Info("stopped while the engine was being started again")
 		}
-		return nil, err
+		return err
 	}
-	return s.Stop, err
+	return errors.Join(err, s.Stop())
 }
 
 // An engine that dies more often than this is not started again.
@@ -116,7 +118,7 @@ const (
 
 // keepServing starts the engine again whenever it dies, until ctx ends; then it returns
 // the server to stop, nil if none is running just then.
-func keepServing(ctx context.Context, s *Server, log *slog.Logger) (*Server, error) {
+func keepServing(ctx context.Context, s *Server, l *process.Life) (*Server, error) {
 	var deaths []time.Time
 	for {
 		select {
@@ -130,10 +132,12 @@ func keepServing(ctx context.Context, s *Server, log *slog.Logger) (*Server, err
 			if n := len(deaths) - maxRestarts; n > 0 && now.Sub(deaths[n-1]) < restartsWithin {
 				return nil, errors.Join(fmt.Errorf("%d deaths of the engine within %v: %w", n+maxRestarts, restartsWithin, died), s.Stop())
 			}
-			log.Error("the engine died: starting it again", "error", died)
+			l.Log.Error("the engine died: starting it again", "error", died)
+			l.Health.Ready("engine", died)
 			again, err := s.Restart(ctx)
 			if err == nil {
 				s = again
+				l.Health.Ready("engine", nil)
 				break
 			}
 			if ctx.Err() != nil {

@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluice-rl/sluice/topology/process/daemon"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 var (
@@ -274,8 +274,8 @@ func (s *Server) ended(err error, words *lastWords) {
 	}
 	select {
 	case <-s.stopping:
-		if code := s.cmd.ProcessState.ExitCode(); code != daemon.ExitClean {
-			s.err = fmt.Errorf("%w: no clean stop: %v", daemon.ErrHardStop, s.cmd.ProcessState)
+		if code := s.cmd.ProcessState.ExitCode(); code != process.ExitOK {
+			s.err = fmt.Errorf("%w: no clean stop: %v", process.ErrHardStop, s.cmd.ProcessState)
 		}
 		return
 	default:
@@ -284,9 +284,9 @@ func (s *Server) ended(err error, words *lastWords) {
 	switch {
 	case strings.Contains(said, "Address already in use"):
 		s.err = fmt.Errorf("%w: %s", ErrPortInUse, said)
-	case s.cmd.ProcessState.ExitCode() == daemon.ExitUnusable && strings.Contains(said, ErrNewerData.Error()):
+	case s.cmd.ProcessState.ExitCode() == process.ExitUnusable && strings.Contains(said, ErrNewerData.Error()):
 		s.err = fmt.Errorf("%w: %s", ErrNewerData, said)
-	case s.cmd.ProcessState.ExitCode() == daemon.ExitUnusable:
+	case s.cmd.ProcessState.ExitCode() == process.ExitUnusable:
 		s.err = fmt.Errorf("%w: %s", ErrUnusable, said)
 	default:
 		s.err = fmt.Errorf("%w: %w: %s", ErrEngineDied, err, said)

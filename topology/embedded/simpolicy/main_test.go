@@ -3,16 +3,13 @@ package simpolicy
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -23,9 +20,14 @@ import (
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/state"
+	"github.com/sluice-rl/sluice/topology/process"
+	"github.com/sluice-rl/sluice/topology/process/readyfile"
 )
 
-func noEnv(string) (string, bool) { return "", false }
+// try runs the program as a process would and returns its exit code.
+func try(args []string, environ func(string) (string, bool), stdout, stderr io.Writer) int {
+	return process.Run(Program(), process.System{Args: args, Environ: environ, Stdout: stdout, Stderr: stderr})
+}
 
 func env(pairs map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
@@ -34,16 +36,17 @@ func env(pairs map[string]string) func(string) (string, bool) {
 	}
 }
 
-func TestFlagsBeforeEnvironmentBeforeDefaults(t *testing.T) {
+func TestFlagsAndEnvironment(t *testing.T) {
 	var c config
-	err := c.load(c.flags(), []string{"--model", "from-flag"}, env(map[string]string{
+	p := Program()
+	p.Flags, p.Check = c.register, c.check
+	p.Run = func(context.Context, *process.Life) error { return nil }
+	code := process.Run(p, process.System{Args: []string{"--model", "from-flag"}, Stderr: io.Discard, Environ: env(map[string]string{
 		"SLUICE_MODEL": "from-env", "SLUICE_SEED": "9", "SLUICE_BROKERS": "a:1,b:2", "SLUICE_RUN_ID": "r", "SLUICE_STATE_DIR": "d", "SLUICE_FREEZE": "true",
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.model != "from-flag" || c.seed != 9 || len(c.brokers) != 2 || !c.freeze || c.maxModelLen != 32768 {
-		t.Errorf("config %+v", c)
+		"SLUICE_HTTP_ADDR": "127.0.0.1:0",
+	})})
+	if code != process.ExitOK || c.model != "from-flag" || c.seed != 9 || len(c.Brokers) != 2 || !c.freeze || c.maxModelLen != 32768 {
+		t.Errorf("exit code %d, config %+v", code, c)
 	}
 }
 
@@ -73,7 +76,7 @@ func TestWrongUseSaysWhatIsWrong(t *testing.T) {
 		{nil, map[string]string{"SLUICE_SEED": "many"}, "SLUICE_SEED"},
 	} {
 		var out, errs bytes.Buffer
-		if code := Main(c.args, env(c.env), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), c.says) || out.Len() != 0 {
+		if code := try(append([]string{"--http-addr", "127.0.0.1:0"}, c.args...), env(c.env), &out, &errs); code != process.ExitUsage || !strings.Contains(errs.String(), c.says) || out.Len() != 0 {
 			t.Errorf("%v %v: exit %d, stdout %q, stderr %q; want 2, and stderr naming %q", c.args, c.env, code, &out, &errs, c.says)
 		}
 	}
@@ -81,7 +84,7 @@ func TestWrongUseSaysWhatIsWrong(t *testing.T) {
 
 func TestHelpNamesEveryFlag(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := Main([]string{"--help"}, noEnv, &out, &errs); code != exitStopped || errs.Len() != 0 {
+	if code := try([]string{"--help"}, nil, &out, &errs); code != process.ExitOK || errs.Len() != 0 {
 		t.Fatalf("exit %d, stderr %q", code, &errs)
 	}
 	for _, says := range []string{"stand-in for a GPU", "Reads ppo-batches", "Promises", "SLUICE_", "--http-addr", "--learning-rate", "--freeze", "--abort-rate"} {
@@ -111,13 +114,13 @@ func TestRefusals(t *testing.T) {
 		want int
 		says string
 	}{
-		{[]string{"--state-dir", dir, "--run-id", "newer"}, exitRefused, "format 99"},
-		{[]string{"--state-dir", dir, "--run-id", "held"}, exitRefused, "in use"},
-		{[]string{"--http-addr", taken.Addr().String()}, exitFailed, "--http-addr"},
-		{[]string{"--http-addr", "127.0.0.1:0", "--ready-file", filepath.Join(dir, "no", "such", "dir")}, exitFailed, "--ready-file"},
+		{[]string{"--state-dir", dir, "--run-id", "newer"}, process.ExitUnusable, "format 99"},
+		{[]string{"--state-dir", dir, "--run-id", "held"}, process.ExitUnusable, "in use"},
+		{[]string{"--http-addr", taken.Addr().String()}, process.ExitFailed, "--http-addr"},
+		{[]string{"--http-addr", "127.0.0.1:0", "--ready-file", filepath.Join(dir, "no", "such", "dir")}, process.ExitUsage, "--ready-file"},
 	} {
 		var out, errs bytes.Buffer
-		if code := Main(c.args, noEnv, &out, &errs); code != c.want || !strings.Contains(errs.String(), c.says) {
+		if code := try(append([]string{"--http-addr", "127.0.0.1:0"}, c.args...), nil, &out, &errs); code != c.want || !strings.Contains(errs.String(), c.says) {
 			t.Errorf("%v: exit %d, %q; want %d, saying %q", c.args, code, &errs, c.want, c.says)
 		}
 	}
@@ -125,35 +128,29 @@ func TestRefusals(t *testing.T) {
 
 // life is one run of the program inside the test.
 type life struct {
-	t    *testing.T
-	addr string
-	file string
-	stop context.CancelFunc
-	done chan error
+	t       *testing.T
+	addr    string
+	file    string
+	signals chan os.Signal
+	done    chan error
 }
 
 func begin(t *testing.T, args ...string) *life {
 	t.Helper()
-	l := &life{t: t, file: filepath.Join(t.TempDir(), "ready"), done: make(chan error, 1)}
-	c := &config{}
-	if err := c.load(c.flags(), append(args, "--http-addr", "127.0.0.1:0", "--ready-file", l.file), noEnv); err != nil {
-		t.Fatal(err)
-	}
-	var ctx context.Context
-	ctx, l.stop = context.WithCancel(context.Background())
-	go func() { l.done <- run(ctx, c, slog.New(slog.DiscardHandler)) }()
+	l := start(t, append(args, "--http-addr", "127.0.0.1:0")...)
 	l.until("the ready file appears", func() bool {
-		b, err := os.ReadFile(l.file)
-		var ready struct {
-			PID  int    `json:"pid"`
-			HTTP string `json:"http"`
-		}
-		if err != nil || json.Unmarshal(b, &ready) != nil || ready.PID != os.Getpid() {
-			return false
-		}
-		l.addr = ready.HTTP
-		return true
+		addresses, err := readyfile.Read(l.file, os.Getpid())
+		l.addr = addresses["http"]
+		return err == nil
 	})
+	return l
+}
+
+// start does not wait until the program is ready.
+func start(t *testing.T, args ...string) *life {
+	l := &life{t: t, file: filepath.Join(t.TempDir(), "ready"), done: make(chan error, 1), signals: make(chan os.Signal, 1)}
+	sys := process.System{Args: append(args, "--ready-file", l.file), Signals: l.signals, Stdout: io.Discard, Stderr: io.Discard}
+	go func() { l.done <- process.Execute(Program(), sys) }()
 	return l
 }
 
@@ -171,7 +168,7 @@ func (l *life) until(what string, ok func() bool) {
 
 func (l *life) end() {
 	l.t.Helper()
-	l.stop()
+	l.signals <- syscall.SIGTERM
 	if err := <-l.done; err != nil {
 		l.t.Errorf("run: %v", err)
 	}
@@ -211,9 +208,25 @@ func TestServesWithoutBrokers(t *testing.T) {
 }
 
 func TestServesWhileItWaitsForBrokers(t *testing.T) {
-	l := begin(t, "--brokers", "127.0.0.1:1", "--run-id", "r", "--state-dir", t.TempDir())
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+	l := start(t, "--brokers", "127.0.0.1:1", "--run-id", "r", "--state-dir", t.TempDir(), "--http-addr", free.Addr().String())
+	l.addr = free.Addr().String()
+	l.until("it serves", func() bool {
+		r, err := http.Get("http://" + l.addr + "/health")
+		if err == nil {
+			r.Body.Close()
+		}
+		return err == nil && r.StatusCode == 200
+	})
 	if code, got := l.get("/readyz"); code != 503 || !strings.Contains(got, "kafka") {
 		t.Errorf("readyz: %d %q; want 503 naming kafka", code, got)
+	}
+	if _, err := os.Stat(l.file); !os.IsNotExist(err) {
+		t.Errorf("the ready file is there before the brokers: %v", err)
 	}
 	if code, _ := l.get("/health"); code != 200 {
 		t.Errorf("health: %d", code)
@@ -270,26 +283,4 @@ func TestTrainsOverRealSockets(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "r.json")); err != nil {
 		t.Errorf("state: %v", err)
 	}
-}
-
-func TestFirstSignalStopsSecondStopsHard(t *testing.T) {
-	var hard atomic.Bool
-	done := make(chan struct{})
-	ctx, stop := signals(func() {
-		if !hard.Swap(true) {
-			close(done)
-		}
-	})
-	defer stop()
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	<-ctx.Done()
-	if hard.Load() {
-		t.Error("the first signal stopped it hard")
-	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	<-done
 }

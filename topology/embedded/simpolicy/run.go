@@ -5,17 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"sync/atomic"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/sync/errgroup"
-
-	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/gsm8k"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/policy"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/server"
@@ -23,23 +15,20 @@ import (
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/tokenizer"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/trainer"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/worked"
-	"github.com/sluice-rl/sluice/topology/process/readyfile"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
-// drain is how long requests in flight may take to end once a stop is asked for.
-const drain = 5 * time.Second
-
 // run is the program's life: it returns nil once it was asked to stop and has.
-func run(ctx context.Context, c *config, log *slog.Logger) error {
+func run(ctx context.Context, c *config, l *process.Life) error {
 	tok, err := tokenizer.New()
 	if err != nil {
 		return err
 	}
-	pol, err := loadPolicy(c, tok, log)
+	pol, err := loadPolicy(c, tok, l.Log)
 	if err != nil {
 		return err
 	}
-	st, store, err := loadState(c, tok, log)
+	st, store, err := loadState(c, tok, l.Log)
 	if err != nil {
 		return err
 	}
@@ -48,47 +37,29 @@ func run(ctx context.Context, c *config, log *slog.Logger) error {
 	}
 	var served atomic.Pointer[server.Snapshot]
 	served.Store(&server.Snapshot{Version: st.PolicyVersion, Parameters: st.Parameters})
-	reg := prometheus.NewRegistry()
-	inference, err := server.New(c.server(), tok, pol, func() server.Snapshot { return *served.Load() }, log, reg)
+	inference, err := server.New(c.server(), tok, pol, func() server.Snapshot { return *served.Load() }, l.Log, l.Metrics)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.httpAddr)
-	if err != nil {
-		return fmt.Errorf("--http-addr: %w", err)
+	l.HTTP.Handle("/", inference.Handler())
+	l.Address("http", l.Addr())
+	l.Log.Info("simpolicy, a stand-in for a GPU, is serving", "http", l.Addr(), "model", c.model, "policy_version", st.PolicyVersion, "trainer", len(c.Brokers) > 0)
+	if len(c.Brokers) == 0 {
+		l.Health.Begun()
+		<-ctx.Done()
+		return nil
 	}
-	var h health
-	var train *trainer.Trainer
-	if len(c.brokers) > 0 {
-		h.kafka(errors.New("not connected yet"))
-		if train, err = newTrainer(c, st, listener.Addr(), trainer.Deps{
-			Policy: pol, Store: store, Hand: func(s server.Snapshot) { served.Store(&s) },
-			Ready: h.kafka, Log: log, Metrics: reg,
-		}); err != nil {
-			return errors.Join(err, listener.Close())
-		}
-	}
-	// The listener takes connections from here on, so it may be said already.
-	if c.readyFile != "" {
-		remove, err := readyfile.Write(c.readyFile, map[string]string{"http": listener.Addr().String()})
-		if err != nil {
-			return errors.Join(fmt.Errorf("--ready-file: %w", err), listener.Close())
-		}
-		defer func() {
-			if err := remove(); err != nil {
-				log.Warn("the ready file stays", "error", err)
-			}
-		}()
-	}
-	log.Info("simpolicy, a stand-in for a GPU, is serving", "http", listener.Addr().String(), "model", c.model, "policy_version", st.PolicyVersion, "trainer", train != nil)
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return serve(ctx, &http.Server{Handler: routes(inference, &h, reg), ReadHeaderTimeout: 10 * time.Second}, listener)
+	ready := func(err error) { l.Health.Ready("kafka", err) }
+	ready(errors.New("not connected yet"))
+	train, err := newTrainer(c, st, l.Addr(), trainer.Deps{
+		Policy: pol, Store: store, Hand: func(s server.Snapshot) { served.Store(&s) },
+		Ready: ready, Log: l.Log, Metrics: l.Metrics,
 	})
-	if train != nil {
-		group.Go(func() error { return train.Run(ctx) })
+	if err != nil {
+		return err
 	}
-	return group.Wait()
+	l.Health.Begun()
+	return train.Run(ctx)
 }
 
 func loadPolicy(c *config, tok *tokenizer.Tokenizer, log *slog.Logger) (*policy.Policy, error) {
@@ -96,13 +67,13 @@ func loadPolicy(c *config, tok *tokenizer.Tokenizer, log *slog.Logger) (*policy.
 	if c.problems != "" {
 		b, err := os.ReadFile(c.problems)
 		if err != nil {
-			return nil, fmt.Errorf("%w: --problems: %w", errUsage, err)
+			return nil, process.Usage(fmt.Errorf("--problems: %w", err))
 		}
 		problems = b
 	}
 	library, err := worked.Load(problems)
 	if err != nil {
-		return nil, fmt.Errorf("%w: --problems: %w", errUsage, err)
+		return nil, process.Usage(fmt.Errorf("--problems: %w", err))
 	}
 	log.Info("worked solutions", "usable", library.Len(), "refused", len(library.Refused))
 	for i, r := range library.Refused {
@@ -138,45 +109,20 @@ func loadState(c *config, tok *tokenizer.Tokenizer, log *slog.Logger) (state.Sta
 // this server listened before it was started again.
 const stayWhereYouAre = "-"
 
-func newTrainer(c *config, st state.State, addr net.Addr, d trainer.Deps) (*trainer.Trainer, error) {
-	top, err := topology.Default()
+func newTrainer(c *config, st state.State, addr string, d trainer.Deps) (*trainer.Trainer, error) {
+	top, err := c.Load()
 	if err != nil {
 		return nil, err
 	}
 	url := c.inference
 	switch url {
 	case "":
-		url = "http://" + addr.String()
+		url = "http://" + addr
 	case stayWhereYouAre:
 		url = ""
 	}
 	return trainer.New(trainer.Config{
-		Brokers: c.brokers, Namespace: c.namespace, RunID: c.runID, InferenceURL: url, Model: c.model,
+		Brokers: c.Brokers, Namespace: c.Namespace, RunID: c.runID, InferenceURL: url, Model: c.model,
 		MaxMessageBytes: top.MaxMessageBytes, Freeze: c.freeze, PPO: c.train,
 	}, st, d)
-}
-
-func routes(inference *server.Server, h *health, reg *prometheus.Registry) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", h.readyz)
-	mux.Handle("/", inference.Handler())
-	return mux
-}
-
-func serve(ctx context.Context, s *http.Server, l net.Listener) error {
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.Serve(l) }()
-	select {
-	case err := <-stopped:
-		return fmt.Errorf("http server: %w", err)
-	case <-ctx.Done():
-	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	if err := s.Shutdown(limit); err != nil {
-		return s.Close()
-	}
-	return nil
 }

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/sluice-rl/sluice/schemas/identity"
+
+	"github.com/sluice-rl/sluice/topology/process/lock"
 )
 
 // Store holds one run's file. Make it with Open, give it back with Close.
@@ -17,7 +18,7 @@ type Store struct {
 	path       string
 	runID      string
 	vocabulary string
-	lock       *os.File
+	lock       *lock.Lock
 }
 
 // Open creates the directory where needed and takes the run's lock; ErrInUse where
@@ -29,14 +30,14 @@ func Open(dir, runID, vocabulary string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, runID+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
+	held, err := lock.Take(filepath.Join(dir, runID+".lock"))
+	switch {
+	case errors.Is(err, lock.ErrHeld):
+		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
+	case err != nil:
 		return nil, fmt.Errorf("state lock: %w", err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %s: %w", ErrInUse, lock.Name(), err), lock.Close())
-	}
-	return &Store{path: filepath.Join(dir, runID+".json"), runID: runID, vocabulary: vocabulary, lock: lock}, nil
+	return &Store{path: filepath.Join(dir, runID+".json"), runID: runID, vocabulary: vocabulary, lock: held}, nil
 }
 
 // Close gives the lock back.
