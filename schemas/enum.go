@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"fmt"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -20,4 +21,26 @@ func EnumText(e protoreflect.Enum) string {
 	}
 	prefix := strings.TrimSuffix(string(values.ByNumber(0).Name()), "UNSPECIFIED")
 	return strings.ToLower(strings.TrimPrefix(string(v.Name()), prefix))
+}
+
+// ParseEnum is the value of an enumeration of sluice.v1 that a text names: as EnumText
+// does or by its full name, in either case. The value 0 has no name.
+func ParseEnum[E interface {
+	~int32
+	protoreflect.Enum
+}](text string) (E, error) {
+	values := E(0).Descriptor().Values()
+	known := make([]string, 0, values.Len()-1)
+	for i := range values.Len() {
+		e := E(values.Get(i).Number())
+		if e == 0 {
+			continue
+		}
+		name := EnumText(e)
+		if strings.EqualFold(text, name) || strings.EqualFold(text, string(values.Get(i).Name())) {
+			return e, nil
+		}
+		known = append(known, name)
+	}
+	return 0, fmt.Errorf("%.60q is none of %s", text, strings.Join(known, ", "))
 }

@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -20,6 +21,19 @@ func TestEnumText(t *testing.T) {
 	} {
 		if got := schemas.EnumText(e); got != want {
 			t.Errorf("EnumText(%v) = %q, want %q", e, got, want)
+		}
+	}
+}
+
+func TestParseEnum(t *testing.T) {
+	for _, text := range []string{"token_budget", "Token_Budget", "END_REASON_TOKEN_BUDGET", "end_reason_token_budget"} {
+		if got, err := schemas.ParseEnum[sluicev1.EndReason](text); err != nil || got != sluicev1.EndReason_END_REASON_TOKEN_BUDGET {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "tired", "unspecified", "END_REASON_UNSPECIFIED", "1"} {
+		if got, err := schemas.ParseEnum[sluicev1.EndReason](text); err == nil || !strings.Contains(err.Error(), "answer, invalid_tool_call") {
+			t.Errorf("%q: %v, %v; want an error that names what there is", text, got, err)
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package reward
 
-import (
-	"fmt"
-	"strings"
-)
+import "github.com/sluice-rl/sluice/schemas/sluicev1"
 
 // Input holds the plain facts of one finished trajectory.
 type Input struct {
@@ -11,9 +8,8 @@ type Input struct {
 	FinalText string
 	// Reference is the reference answer.
 	Reference string
-	// EndReason is how the trajectory ended, in any spelling ParseEndReason
-	// takes.
-	EndReason string
+	// EndReason is how the trajectory ended; it must be said.
+	EndReason sluicev1.EndReason
 
 	CodeCalls       int  // calls whose observation was appended
 	CodeErrors      int  // executions that did not succeed
@@ -28,35 +24,14 @@ type Input struct {
 	RunID      string
 }
 
-// EndReason is why a trajectory ended.
-type EndReason string
-
-const (
-	Answer               EndReason = "answer"
-	InvalidToolCall      EndReason = "invalid_tool_call"
-	CodeCallBudget       EndReason = "code_call_budget"
-	TurnBudget           EndReason = "turn_budget"
-	TokenBudget          EndReason = "token_budget"
-	ObservationDoesntFit EndReason = "observation_does_not_fit"
-	ProtocolFault        EndReason = "protocol_fault"
-	InfraError           EndReason = "infra_error"
-)
-
-var endReasons = map[EndReason]bool{ // value: graded
-	Answer: true, InvalidToolCall: true, CodeCallBudget: true, TurnBudget: true,
-	TokenBudget: true, ObservationDoesntFit: true, ProtocolFault: false, InfraError: false,
-}
-
-// Graded says whether a trajectory that ended so says something of the policy.
-func (r EndReason) Graded() bool { return endReasons[r] }
-
-// ParseEndReason takes the short name ("turn_budget") and the name of the
-// protobuf enum ("END_REASON_TURN_BUDGET").
-func ParseEndReason(s string) (EndReason, error) {
-	r := EndReason(strings.TrimPrefix(strings.ToLower(s), "end_reason_"))
-	if _, known := endReasons[r]; !known {
-		return "", fmt.Errorf("%w: end reason %q is unknown; want answer, invalid_tool_call, code_call_budget, "+
-			"turn_budget, token_budget, observation_does_not_fit, protocol_fault or infra_error", ErrInput, s)
+// Graded says whether a trajectory that ended so says something of the policy. Ends that
+// this version does not know do not.
+func Graded(end sluicev1.EndReason) bool {
+	switch end {
+	case sluicev1.EndReason_END_REASON_ANSWER, sluicev1.EndReason_END_REASON_INVALID_TOOL_CALL,
+		sluicev1.EndReason_END_REASON_CODE_CALL_BUDGET, sluicev1.EndReason_END_REASON_TURN_BUDGET,
+		sluicev1.EndReason_END_REASON_TOKEN_BUDGET, sluicev1.EndReason_END_REASON_OBSERVATION_DOES_NOT_FIT:
+		return true
 	}
-	return r, nil
+	return false
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sluice-rl/sluice/schemas"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/boxed"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 )
@@ -37,7 +39,6 @@ func (r Rules) Validate() error {
 // Judged is an Input and what its final text came to.
 type Judged struct {
 	Input
-	End EndReason
 	// ValidFormat: a box was found (and the text was read).
 	ValidFormat bool
 	// Answer is the box's content; empty unless ValidFormat.
@@ -56,15 +57,14 @@ const (
 
 // Judge reads the final text. The error wraps ErrInput or ErrUngraded.
 func (r Rules) Judge(in Input) (Judged, error) {
-	end, err := ParseEndReason(in.EndReason)
-	if err != nil {
-		return Judged{}, err
+	if in.EndReason == 0 {
+		return Judged{}, fmt.Errorf("%w: the end reason is missing", ErrInput)
 	}
-	if !end.Graded() {
-		return Judged{}, fmt.Errorf("%w: the trajectory ended as %s", ErrUngraded, end)
+	if !Graded(in.EndReason) {
+		return Judged{}, fmt.Errorf("%w: the trajectory ended as %s", ErrUngraded, schemas.EnumText(in.EndReason))
 	}
-	j := Judged{Input: in, End: end}
-	if end == InvalidToolCall && !r.ReadInvalidCalls {
+	j := Judged{Input: in}
+	if in.EndReason == sluicev1.EndReason_END_REASON_INVALID_TOOL_CALL && !r.ReadInvalidCalls {
 		j.Verdict = mathverify.Verdict{
 			Outcome: mathverify.Different, Method: MethodNoRead,
 			Reason: "ended with an invalid tool call, which is not read", GoldRead: in.Reference,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/boxed"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 )
@@ -23,9 +24,9 @@ func mustLogic(t *testing.T) func(Logic, error) Logic {
 
 func TestWhatEachKindPays(t *testing.T) {
 	must := mustLogic(t)
-	right := Input{FinalText: `so \boxed{\frac12}`, Reference: "0.5", EndReason: "answer", Turns: 3}
-	wrong := Input{FinalText: `so \boxed{7}`, Reference: "0.5", EndReason: "answer", Turns: 3}
-	none := Input{FinalText: `I do not know`, Reference: "0.5", EndReason: "END_REASON_TURN_BUDGET", Turns: 9}
+	right := Input{FinalText: `so \boxed{\frac12}`, Reference: "0.5", EndReason: sluicev1.EndReason_END_REASON_ANSWER, Turns: 3}
+	wrong := Input{FinalText: `so \boxed{7}`, Reference: "0.5", EndReason: sluicev1.EndReason_END_REASON_ANSWER, Turns: 3}
+	none := Input{FinalText: `I do not know`, Reference: "0.5", EndReason: sluicev1.EndReason_END_REASON_TURN_BUDGET, Turns: 9}
 	for _, tc := range []struct {
 		name               string
 		logic              Logic
@@ -79,7 +80,7 @@ func TestParametersThatWouldPayWrongAnswersLikeRightOnes(t *testing.T) {
 }
 
 func TestAnInvalidCallIsNotReadUnlessAsked(t *testing.T) {
-	in := Input{FinalText: `<tool_call> \boxed{5}`, Reference: "5", EndReason: "invalid_tool_call"}
+	in := Input{FinalText: `<tool_call> \boxed{5}`, Reference: "5", EndReason: sluicev1.EndReason_END_REASON_INVALID_TOOL_CALL}
 	s := Scorer{Name: "outcome", Version: "1", Logic: Outcome()}
 	got, err := s.Score(context.Background(), in)
 	if err != nil || got.Reward != -1 || got.ValidFormat || got.Answer != "" || got.Verdict.Method != MethodNoRead {
@@ -94,19 +95,22 @@ func TestAnInvalidCallIsNotReadUnlessAsked(t *testing.T) {
 
 func TestEndsThatSayNothingOfThePolicyAreNotScored(t *testing.T) {
 	s := Scorer{Name: "outcome", Version: "1", Logic: Outcome()}
-	for _, end := range []string{"protocol_fault", "INFRA_ERROR", "END_REASON_INFRA_ERROR"} {
+	for _, end := range []sluicev1.EndReason{
+		sluicev1.EndReason_END_REASON_PROTOCOL_FAULT, sluicev1.EndReason_END_REASON_INFRA_ERROR,
+		sluicev1.EndReason_END_REASON_PROMPT_TOO_LONG, 999,
+	} {
 		if _, err := s.Score(context.Background(), Input{FinalText: `\boxed{5}`, Reference: "5", EndReason: end}); !errors.Is(err, ErrUngraded) {
 			t.Errorf("%s: got %v, want ErrUngraded", end, err)
 		}
 	}
-	if _, err := s.Score(context.Background(), Input{EndReason: "tired"}); !errors.Is(err, ErrInput) {
+	if _, err := s.Score(context.Background(), Input{FinalText: `\boxed{5}`, Reference: "5"}); !errors.Is(err, ErrInput) {
 		t.Errorf("got %v, want ErrInput", err)
 	}
 }
 
 func TestAFailingScorerLeavesTheTrajectoryUngraded(t *testing.T) {
 	boom := errors.New("boom")
-	graded := Input{FinalText: `\boxed{5}`, Reference: "5", EndReason: "answer"}
+	graded := Input{FinalText: `\boxed{5}`, Reference: "5", EndReason: sluicev1.EndReason_END_REASON_ANSWER}
 	for name, logic := range map[string]Logic{
 		"error":    LogicFunc(func(Judged) (float64, error) { return 1, boom }),
 		"NaN":      LogicFunc(func(Judged) (float64, error) { return math.NaN(), nil }),
@@ -132,9 +136,9 @@ func (payNobody) Pay(context.Context, []Judged) []Payment { return nil }
 func TestOneFailureDoesNotTouchTheOthers(t *testing.T) {
 	s := Scorer{Name: "outcome", Version: "1", Logic: Outcome()}
 	in := []Input{
-		{FinalText: `\boxed{5}`, Reference: "5", EndReason: "answer"},
-		{EndReason: "infra_error"},
-		{FinalText: `\boxed{6}`, Reference: "5", EndReason: "answer"},
+		{FinalText: `\boxed{5}`, Reference: "5", EndReason: sluicev1.EndReason_END_REASON_ANSWER},
+		{EndReason: sluicev1.EndReason_END_REASON_INFRA_ERROR},
+		{FinalText: `\boxed{6}`, Reference: "5", EndReason: sluicev1.EndReason_END_REASON_ANSWER},
 	}
 	got := s.ScoreAll(context.Background(), in)
 	if got[0].Reward != 1 || got[0].Err != nil || !errors.Is(got[1].Err, ErrUngraded) || got[2].Reward != -1 || got[2].Err != nil {
@@ -149,7 +153,7 @@ func TestASetScoresWithAllAndTheNamedOneComesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := set.Score(context.Background(), Input{FinalText: `\boxed{5}`, Reference: "5", EndReason: "answer"})
+	got := set.Score(context.Background(), Input{FinalText: `\boxed{5}`, Reference: "5", EndReason: sluicev1.EndReason_END_REASON_ANSWER})
 	type row struct {
 		Scorer, Version string
 		Reward          float64
@@ -184,7 +188,7 @@ func TestSetsThatCannotStand(t *testing.T) {
 }
 
 func TestUndecidedIsNotCorrect(t *testing.T) {
-	in := Input{FinalText: `\boxed{)(}`, Reference: "5", EndReason: "answer"}
+	in := Input{FinalText: `\boxed{)(}`, Reference: "5", EndReason: sluicev1.EndReason_END_REASON_ANSWER}
 	got, err := Scorer{Name: "outcome", Version: "1", Logic: Outcome()}.Score(context.Background(), in)
 	if err != nil || got.Reward != -1 || got.Correct || got.Verdict.Outcome != mathverify.Undecided {
 		t.Errorf("got %+v, %v; want -1 and an undecided verdict", got, err)

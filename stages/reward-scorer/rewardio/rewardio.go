@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/sluice-rl/sluice/schemas"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/scoring"
@@ -122,6 +124,8 @@ type response struct {
 	Truncated       bool            `json:"truncated"`
 	DataSource      string          `json:"data_source"`
 	QuestionID      string          `json:"question_id"`
+
+	end sluicev1.EndReason
 }
 
 type scoredLine struct {
@@ -182,7 +186,7 @@ func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.S
 }
 
 func readResponse(l line) (response, error) {
-	p := response{EndReason: string(reward.Answer), Turns: 1}
+	p := response{EndReason: schemas.EnumText(sluicev1.EndReason_END_REASON_ANSWER), Turns: 1}
 	if l.err != nil {
 		return p, l.err
 	}
@@ -190,12 +194,17 @@ func readResponse(l line) (response, error) {
 	if err == nil && (p.Text == nil || p.Reference == nil) {
 		err = errors.New("text or reference is missing; want {\"id\", \"text\", \"reference\"}")
 	}
+	if err == nil {
+		if p.end, err = schemas.ParseEnum[sluicev1.EndReason](p.EndReason); err != nil {
+			err = fmt.Errorf("end_reason %w", err)
+		}
+	}
 	return p, err
 }
 
 func (p response) input() reward.Input {
 	return reward.Input{
-		FinalText: *p.Text, Reference: *p.Reference, EndReason: p.EndReason, CodeCalls: p.CodeCalls, CodeErrors: p.CodeErrors,
+		FinalText: *p.Text, Reference: *p.Reference, EndReason: p.end, CodeCalls: p.CodeCalls, CodeErrors: p.CodeErrors,
 		Executions: p.Executions, FirstCallFailed: p.FirstCallFailed, Turns: p.Turns, Tokens: p.Tokens, Truncated: p.Truncated,
 		DataSource: p.DataSource, QuestionID: p.QuestionID,
 	}

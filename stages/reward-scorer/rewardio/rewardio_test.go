@@ -75,6 +75,8 @@ func TestScoreLines(t *testing.T) {
 {"id":"b","text":"so 4","reference":"4"}
 {"id":"c","text":"\\boxed{4}","reference":"4","end_reason":"infra_error"}
 {"id":"d"}
+{"id":"e","text":"\\boxed{4}","reference":"4","end_reason":"prompt_too_long"}
+{"id":"f","text":"\\boxed{4}","reference":"4","end_reason":"tired"}
 `
 	set, err := reward.NewSet("outcome", reward.Scorer{Name: "zero_one", Version: "1", Logic: reward.ZeroOne()}, reward.Scorer{Name: "outcome", Version: "2", Logic: reward.Outcome()})
 	if err != nil {
@@ -101,7 +103,13 @@ func TestScoreLines(t *testing.T) {
 	if r := rows[3]; !strings.Contains(r["error"].(string), "line 4") {
 		t.Errorf("row d: %v", r)
 	}
-	if s.Lines != 4 || s.Bad != 1 || s.Ungraded != 1 || s.Equal != 1 {
+	if r := rows[4]; r["reward"] != nil || !strings.Contains(r["error"].(string), "not graded") {
+		t.Errorf("row e: %v, want nothing but an error", r)
+	}
+	if r := rows[5]; !strings.Contains(r["error"].(string), `line 6: end_reason "tired" is none of answer, `) {
+		t.Errorf("row f: %v", r)
+	}
+	if s.Lines != 6 || s.Bad != 2 || s.Ungraded != 2 || s.Equal != 1 {
 		t.Errorf("summary %+v", s)
 	}
 }

@@ -1,6 +1,8 @@
 package scoring
 
 import (
+	"cmp"
+
 	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
@@ -9,16 +11,14 @@ import (
 
 // Ungraded says why a trajectory's end says nothing of the policy, "" if it does.
 func Ungraded(t *sluicev1.Trajectory) string {
-	switch t.GetEndReason() {
-	case sluicev1.EndReason_END_REASON_PROTOCOL_FAULT, sluicev1.EndReason_END_REASON_INFRA_ERROR,
-		sluicev1.EndReason_END_REASON_PROMPT_TOO_LONG:
-		why := schemas.EnumText(t.GetEndReason())
-		if t.GetEndDetail() != "" {
-			why += ": " + t.GetEndDetail()
-		}
-		return clip(why)
+	if reward.Graded(t.GetEndReason()) {
+		return ""
 	}
-	return ""
+	why := cmp.Or(schemas.EnumText(t.GetEndReason()), "no end reason")
+	if t.GetEndDetail() != "" {
+		why += ": " + t.GetEndDetail()
+	}
+	return clip(why)
 }
 
 // InputOf states the facts of a trajectory that a reward may use.
@@ -26,7 +26,7 @@ func InputOf(t *sluicev1.Trajectory) reward.Input {
 	in := reward.Input{
 		FinalText:  t.GetFinalText(),
 		Reference:  t.GetPrompt().GetProblem().GetAnswer(),
-		EndReason:  t.GetEndReason().String(),
+		EndReason:  t.GetEndReason(),
 		CodeCalls:  int(t.GetCodeCalls()),
 		Executions: int(t.GetExecutions()),
 		Turns:      len(t.GetTurns()),

@@ -29,7 +29,7 @@ func TestTheFactsOfATrajectory(t *testing.T) {
 	}
 	traj.CodeCalls, traj.Executions = 2, 2
 	want := reward.Input{
-		FinalText: "x", Reference: "7", EndReason: "END_REASON_ANSWER", CodeCalls: 2, CodeErrors: 1, Executions: 2,
+		FinalText: "x", Reference: "7", EndReason: sluicev1.EndReason_END_REASON_ANSWER, CodeCalls: 2, CodeErrors: 1, Executions: 2,
 		FirstCallFailed: true, Turns: 3, Tokens: 11, DataSource: "gsm8k", QuestionID: "q", RunID: "run",
 	}
 	if diff := cmp.Diff(want, InputOf(traj)); diff != "" {

@@ -8,6 +8,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
@@ -46,7 +47,7 @@ func Variables() []Variable {
 		v("turns", "turns of the policy", cel.IntType, func(j reward.Judged) any { return int64(j.Turns) }),
 		v("tokens", "all tokens of the trajectory", cel.IntType, func(j reward.Judged) any { return int64(j.Tokens) }),
 		v("truncated", "the last turn stopped at its length limit", cel.BoolType, func(j reward.Judged) any { return j.Truncated }),
-		v("end_reason", "why the trajectory ended, such as \"answer\"", cel.StringType, func(j reward.Judged) any { return string(j.End) }),
+		v("end_reason", "why the trajectory ended, such as \"answer\"", cel.StringType, func(j reward.Judged) any { return schemas.EnumText(j.EndReason) }),
 		v("answer", "the content of the box; empty without one", cel.StringType, func(j reward.Judged) any { return j.Answer }),
 		v("reference", "the reference answer", cel.StringType, func(j reward.Judged) any { return j.Reference }),
 		v("data_source", "the data set that the problem is from", cel.StringType, func(j reward.Judged) any { return j.DataSource }),

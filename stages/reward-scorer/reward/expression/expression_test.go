@@ -6,14 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
 func TestExpressionsPay(t *testing.T) {
 	j := reward.Judged{
-		Input: reward.Input{CodeCalls: 2, CodeErrors: 1, Executions: 3, FirstCallFailed: true, Turns: 3, Tokens: 900, Reference: "7", DataSource: "gsm8k", QuestionID: "q1", Truncated: true},
-		End:   reward.Answer, ValidFormat: true, Answer: "7", Correct: true, Verdict: mathverify.Verdict{Outcome: mathverify.Equal},
+		Input:       reward.Input{EndReason: sluicev1.EndReason_END_REASON_ANSWER, CodeCalls: 2, CodeErrors: 1, Executions: 3, FirstCallFailed: true, Turns: 3, Tokens: 900, Reference: "7", DataSource: "gsm8k", QuestionID: "q1", Truncated: true},
+		ValidFormat: true, Answer: "7", Correct: true, Verdict: mathverify.Verdict{Outcome: mathverify.Equal},
 	}
 	for source, want := range map[string]float64{
 		"1": 1,

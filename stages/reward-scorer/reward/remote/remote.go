@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
@@ -157,7 +158,7 @@ func (l *Logic) batch(ctx context.Context, judged []reward.Judged) []reward.Paym
 	for i, j := range judged {
 		req.Trajectories[i] = trajectory{
 			FinalText: j.FinalText, Answer: j.Answer, Reference: j.Reference, Correct: j.Correct, ValidFormat: j.ValidFormat,
-			Verdict: string(j.Verdict.Outcome), EndReason: string(j.End), DataSource: j.DataSource, QuestionID: j.QuestionID,
+			Verdict: string(j.Verdict.Outcome), EndReason: schemas.EnumText(j.EndReason), DataSource: j.DataSource, QuestionID: j.QuestionID,
 			CodeCalls: j.CodeCalls, CodeErrors: j.CodeErrors, Executions: j.Executions, FirstCallFailed: j.FirstCallFailed,
 			Turns: j.Turns, Tokens: j.Tokens, Truncated: j.Truncated,
 		}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
@@ -38,7 +39,7 @@ func logic(t *testing.T, c Config, v verifier) *Logic {
 func judged(answers ...string) []reward.Judged {
 	var out []reward.Judged
 	for _, a := range answers {
-		out = append(out, reward.Judged{Input: reward.Input{Reference: "7", Turns: 2}, End: reward.Answer, Answer: a, ValidFormat: true})
+		out = append(out, reward.Judged{Input: reward.Input{Reference: "7", Turns: 2, EndReason: sluicev1.EndReason_END_REASON_ANSWER}, Answer: a, ValidFormat: true})
 	}
 	return out
 }

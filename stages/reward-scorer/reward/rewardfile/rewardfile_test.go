@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
@@ -65,7 +66,7 @@ func TestEveryKindLoads(t *testing.T) {
 	if rules.Box.Window != 100 || rules.Box.Choice != "single" || rules.Equivalence.Decimals != 4 || !rules.ReadInvalidCalls {
 		t.Errorf("rules of strict: %+v", rules)
 	}
-	in := reward.Input{FinalText: `\boxed{5}`, Reference: "5", EndReason: "answer", CodeCalls: 2, Turns: 3}
+	in := reward.Input{FinalText: `\boxed{5}`, Reference: "5", EndReason: sluicev1.EndReason_END_REASON_ANSWER, CodeCalls: 2, Turns: 3}
 	for i, want := range []float64{0.5, 1, 1, 1.2, 1} {
 		if got := set.Score(context.Background(), in)[i]; got.Err != nil || got.Reward != want {
 			t.Errorf("%s: got %v, %v; want %v", got.Scorer, got.Reward, got.Err, want)
