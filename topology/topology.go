@@ -20,6 +20,9 @@ var embedded []byte
 // ErrInvalid is in the chain of every error about what a topology says.
 var ErrInvalid = errors.New("invalid topology")
 
+// StatusTopic is where every process says what holds it up. No work depends on it.
+const StatusTopic = "stage-status"
+
 // Topology is topology.yaml, read and checked.
 type Topology struct {
 	// Replication is the replication factor of every topic.

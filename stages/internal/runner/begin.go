@@ -41,7 +41,9 @@ func (c ClusterConfig) awaitTopics(ctx context.Context, name string, stage topol
 	}
 	defer st.forget()
 	defer cl.Close()
-	topics := slices.Concat(stage.Reads, stage.Broadcast, stage.Writes)
+	// No work waits for the topic in which a process speaks of itself.
+	writes := slices.DeleteFunc(slices.Clone(stage.Writes), func(t string) bool { return t == topology.StatusTopic })
+	topics := slices.Concat(stage.Reads, stage.Broadcast, writes)
 	slices.Sort(topics)
 	names := c.names(slices.Compact(topics))
 	var wait backoff

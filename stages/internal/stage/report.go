@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/topology"
 )
 
 // reportStatus writes what the process says of itself to stage-status until the returned
@@ -20,7 +21,7 @@ func reportStatus(name string, env *Env) (stop func(), err error) {
 		return nil, err
 	}
 	write := func(ctx context.Context, s *sluicev1.StageStatus) error {
-		return producer.Produce(ctx, runner.Output{Topic: "stage-status", Body: s})
+		return producer.Produce(ctx, runner.Output{Topic: topology.StatusTopic, Body: s})
 	}
 	failed := func(err error) {
 		if err != nil {

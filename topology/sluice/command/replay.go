@@ -89,6 +89,10 @@ func replayTopology(t topology.Topology) topology.Topology {
 	writer := t.Stages["metrics-writer"]
 	topics := map[string]topology.Topic{}
 	for name := range maps.Keys(t.Topics) {
+		// metrics-writer speaks of itself in the original's namespace.
+		if name == topology.StatusTopic {
+			continue
+		}
 		if slices.Contains(writer.Reads, name) || slices.Contains(writer.Writes, name) {
 			topics[name] = t.Topics[name]
 		}

@@ -50,7 +50,7 @@ func statusCommand() *cobra.Command {
 			return fmt.Errorf("%w: %w", errUsage, err)
 		}
 		defer meter.Close()
-		processes, err := presence.NewReader(where.brokers, topology.Name(where.namespace, "stage-status"))
+		processes, err := presence.NewReader(where.brokers, topology.Name(where.namespace, topology.StatusTopic))
 		if err != nil {
 			return fmt.Errorf("%w: %w", errUsage, err)
 		}
