@@ -66,6 +66,7 @@ var wiring = []string{
 	"stages/sampler/inference",
 	"stages/reward-scorer/reward/remote",
 	"stages/reward-scorer/reward/rewardfile",
+	"stages/replayer/perform",
 }
 
 func TestImportsPointOneWay(t *testing.T) {
@@ -106,8 +107,8 @@ func refused(pkg, imported string) string {
 		return "sandboxd imports nothing of the pipeline"
 	case in(pkg, "topology/process") && !in(theirs, "topology/process"):
 		return "the life of a process knows nothing of the pipeline"
-	case in(pkg, "topology/cluster") && theirs != "topology":
-		return "the flags of a cluster know the list of topics and nothing else"
+	case in(pkg, "topology/cluster", "topology/apply") && theirs != "topology":
+		return "what a cluster is to be knows the list of topics and nothing else"
 	case domain && !in(theirs, "schemas") && !isDomain(theirs):
 		return "a domain package imports only schemas and other domain packages"
 	case isStage(theirs):
@@ -116,6 +117,8 @@ func refused(pkg, imported string) string {
 		return ""
 	case in(pkg, "topology", "integration", "dashboards") && in(theirs, "stages"):
 		return "it drives the stages as processes"
+	case pkg == "stages/replayer" && theirs == "topology/apply":
+		return "" // it makes topics of its own
 	case in(pkg, "stages") && in(theirs, "topology") && theirs != "topology" && !in(theirs, "topology/process", "topology/cluster"):
 		return "a stage knows the list of topics, its cluster and the life of a process, and nothing else of topology"
 	case in(pkg, "stages") && in(theirs, "sandboxd/internal"):
@@ -157,6 +160,10 @@ func TestTheImportRulesThemselves(t *testing.T) {
 		{"stages/sampler", module + "/topology", true},
 		{"stages/sampler", module + "/topology/process", true},
 		{"stages/sampler", module + "/topology/cluster", true},
+		{"stages/sampler", module + "/topology/apply", false},
+		{"stages/replayer", module + "/topology/apply", true},
+		{"stages/replayer/perform", "github.com/twmb/franz-go/pkg/kgo", true},
+		{"stages/replayer/replay", "github.com/twmb/franz-go/pkg/kgo", false},
 		{"stages/sampler", module + "/topology/sluice/up", false},
 		{"sandboxd/client", module + "/schemas/codec", false},
 		{"topology/process", module + "/schemas/codec", false},
@@ -191,7 +198,7 @@ func TestTopLevelHoldsWhatItMayHold(t *testing.T) {
 
 // The binaries that everything else speaks of.
 var binaries = strings.Fields(`sluice sluice-broker sluice-clickhouse simpolicy sandboxd prompt-feeder sampler code-executor
-	reward-scorer advantage-grouper ppo-batcher metrics-writer`)
+	reward-scorer advantage-grouper ppo-batcher metrics-writer replayer`)
 
 func TestEveryBinaryHasAMain(t *testing.T) {
 	mains := map[string]bool{}

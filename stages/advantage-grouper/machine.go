@@ -11,20 +11,12 @@ import (
 	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/group"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 )
 
 const topicGrouped = "grouped"
-
-// config is what the flags set.
-type config struct {
-	deadline  time.Duration
-	rule      advantage.Rule
-	stepsKept uint64
-}
 
 // machine holds the groups of one partition of questions.
 type machine struct {

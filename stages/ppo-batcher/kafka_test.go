@@ -50,7 +50,7 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 		}
 	}
 
-	o := options{config: config{rules: step.DefaultRules, stepsKept: 10}}
+	o := config{rules: step.DefaultRules, stepsKept: 10}
 	running := w.Ordeal(rng, "ppo-batcher", o.run, records)
 	defer running.Stop()
 

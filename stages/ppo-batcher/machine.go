@@ -18,12 +18,6 @@ const (
 	topicBatches = "ppo-batches"
 )
 
-// config is what the flags set.
-type config struct {
-	rules     step.Rules
-	stepsKept uint64
-}
-
 // machine holds the steps of one partition of runs. Its state is one small entry per
 // step: members are not stored again, an open step's records are read again from
 // grouped after a restart.

@@ -21,6 +21,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/microbatch"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -289,22 +290,26 @@ func FuzzDecodeEntry(f *testing.F) {
 }
 
 func TestFlagsThatCannotBeUsed(t *testing.T) {
-	for name, change := range map[string]func(*options){
-		"--token-reduction":                func(o *options) { o.reduction = "max" },
-		"--steps-kept":                     func(o *options) { o.stepsKept = 0 },
-		"clip bounds":                      func(o *options) { o.rules.ClipHigh = 0.5 },
-		"--training-context is 0":          func(o *options) { o.rules.Context = 0 },
-		"--max-data is 0":                  func(o *options) { o.rules.Packing.Data = 0 },
-		"messages of up to 170034816 byte": func(o *options) { o.rules.Packing.PaddedTokens = 10_000_000 },
+	flags := &process.Flags{}
+	(&config{rules: step.DefaultRules}).register(flags)
+	if err := flags.Parse("--token-reduction", "max"); err == nil || !strings.Contains(err.Error(), "want sum or mean") {
+		t.Errorf("--token-reduction max: %v", err)
+	}
+	for name, change := range map[string]func(*config){
+		"--steps-kept":                     func(o *config) { o.stepsKept = 0 },
+		"clip bounds":                      func(o *config) { o.rules.ClipHigh = 0.5 },
+		"--training-context is 0":          func(o *config) { o.rules.Context = 0 },
+		"--max-data is 0":                  func(o *config) { o.rules.Packing.Data = 0 },
+		"messages of up to 170034816 byte": func(o *config) { o.rules.Packing.PaddedTokens = 10_000_000 },
 	} {
-		o := options{config: config{rules: step.DefaultRules, stepsKept: 1}, reduction: "mean"}
+		o := config{rules: step.DefaultRules, stepsKept: 1}
 		change(&o)
 		err := errors.Join(o.validate(), o.checkSize(8<<20))
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want one that says %q", err, name)
 		}
 	}
-	o := options{config: config{rules: step.DefaultRules, stepsKept: 1}, reduction: "sum"}
+	o := config{rules: step.DefaultRules, stepsKept: 1}
 	if err := errors.Join(o.validate(), o.checkSize(8<<20)); err != nil {
 		t.Error(err)
 	}

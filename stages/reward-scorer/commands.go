@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
 
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
@@ -13,12 +11,6 @@ import (
 	"github.com/sluice-rl/sluice/stages/reward-scorer/rewardio"
 	"github.com/sluice-rl/sluice/topology/process"
 )
-
-const rewardUsage = "YAML file that names the rewards and which of them decides; without it the reward is 'outcome', +1 or -1"
-
-func loadRewards(path string) (*reward.Set, error) {
-	return rewardfile.Load(path, rewardfile.Deps{Transport: http.DefaultTransport, ReadFile: os.ReadFile})
-}
 
 var (
 	// errLines: some lines were answered with an error in their place.
@@ -67,14 +59,12 @@ failed.`
 // scoreCommand is `reward-scorer score`.
 func scoreCommand() process.Command {
 	var file string
-	set := reward.Default()
+	var set *reward.Set
 	return process.Command{
 		Name: "score", Short: "Score responses, line by line", About: scoreAbout,
-		Flags: func(f *process.Flags) { f.Group("Reward").StringVar(&file, "reward", "", rewardUsage) },
+		Flags: func(f *process.Flags) { f.Group("Reward").StringVar(&file, "reward", "", rewardfile.FileUsage) },
 		Check: func() (err error) {
-			if file != "" {
-				set, err = loadRewards(file)
-			}
+			set, err = (&rewardfile.Flags{File: file}).Set()
 			return err
 		},
 		Run: func(ctx context.Context, l *process.Life) error { return score(ctx, set, l) },

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/rewardfile"
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
@@ -132,14 +133,14 @@ func TestFlags(t *testing.T) {
 	}
 	for name, c := range map[string]config{
 		"--steps-kept":       {},
-		"exclude each other": {stepsKept: 1, rewardFile: file, readInvalidCalls: true},
-		"no such file":       {stepsKept: 1, rewardFile: "no.yaml"},
+		"exclude each other": {stepsKept: 1, rewards: rewardfile.Flags{File: file, ReadInvalidCalls: true}},
+		"no such file":       {stepsKept: 1, rewards: rewardfile.Flags{File: "no.yaml"}},
 	} {
 		if err := c.validate(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want one that says %q", err, name)
 		}
 	}
-	c := config{stepsKept: 1, rewardFile: file}
+	c := config{stepsKept: 1, rewards: rewardfile.Flags{File: file}}
 	if err := c.validate(); err != nil || c.set.Scorers()[0].Name != "plain" {
 		t.Errorf("rewards of the file: %v, %v", c.set, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/expression"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/rewardfile"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/scoring"
 )
 
@@ -104,7 +105,7 @@ func TestRewards(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
-			set, err := (&config{readInvalidCalls: c.read}).rewards()
+			set, err := (&rewardfile.Flags{ReadInvalidCalls: c.read}).Set()
 			if err != nil {
 				t.Fatal(err)
 			}

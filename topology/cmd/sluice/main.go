@@ -4,7 +4,8 @@ package main
 import (
 	"os"
 
+	"github.com/sluice-rl/sluice/topology/process"
 	"github.com/sluice-rl/sluice/topology/sluice/command"
 )
 
-func main() { os.Exit(command.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(process.Main(command.Program())) }

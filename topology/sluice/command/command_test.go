@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/topology/embedded/broker"
+	"github.com/sluice-rl/sluice/topology/process"
 	"github.com/sluice-rl/sluice/topology/sluice/depth"
 	"github.com/sluice-rl/sluice/topology/sluice/supervise"
 	"github.com/sluice-rl/sluice/topology/sluice/up"
@@ -26,7 +27,9 @@ import (
 // sluice runs the command and returns its exit status and what it said.
 func sluice(args ...string) (status int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	status = Main(args, strings.NewReader(""), &out, &err)
+	status = process.Run(Program(), process.System{
+		Args: args, Environ: os.LookupEnv, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err,
+	})
 	return status, out.String(), err.String()
 }
 
@@ -45,26 +48,26 @@ func TestApplyStatusAndDeadLettersOnABroker(t *testing.T) {
 	at := []string{"--brokers", address, "--namespace", "t."}
 	with := func(args ...string) []string { return append(args, at...) }
 
-	if status, _, stderr := sluice(with("status")...); status != exitFailed || !strings.Contains(stderr, "sluice apply") {
-		t.Errorf("status before apply: %d, %q; want %d and a hint at `sluice apply`", status, stderr, exitFailed)
+	if status, _, stderr := sluice(with("status")...); status != process.ExitFailed || !strings.Contains(stderr, "sluice apply") {
+		t.Errorf("status before apply: %d, %q; want %d and a hint at `sluice apply`", status, stderr, process.ExitFailed)
 	}
 	status, stdout, stderr := sluice(with("apply", "--dry-run")...)
-	if status != exitClean || !strings.Contains(stdout, "create topic t.prompts (8 partitions") || !strings.Contains(stdout, "nothing was changed") {
+	if status != process.ExitOK || !strings.Contains(stdout, "create topic t.prompts (8 partitions") || !strings.Contains(stdout, "nothing was changed") {
 		t.Errorf("apply --dry-run: %d\n%s%s", status, stdout, stderr)
 	}
-	if status, _, stderr := sluice(with("apply")...); status != exitClean {
+	if status, _, stderr := sluice(with("apply")...); status != process.ExitOK {
 		t.Errorf("apply: %d, %s", status, stderr)
 	}
-	if status, stdout, _ := sluice(with("apply")...); status != exitClean || !strings.Contains(stdout, "agrees with the topology") {
+	if status, stdout, _ := sluice(with("apply")...); status != process.ExitOK || !strings.Contains(stdout, "agrees with the topology") {
 		t.Errorf("apply twice: %d, %q", status, stdout)
 	}
-	if status, stdout, _ := sluice(with("apply", "--json")...); status != exitClean || strings.TrimSpace(stdout) != "[]" {
+	if status, stdout, _ := sluice(with("apply", "--json")...); status != process.ExitOK || strings.TrimSpace(stdout) != "[]" {
 		t.Errorf("apply --json: %d, %q; want an empty list", status, stdout)
 	}
 
 	letter(t, address, "t.dead-letters")
 	status, stdout, stderr = sluice(with("status", "--interval", "100ms")...)
-	if status != exitClean || !strings.Contains(stdout, "metrics-writer") || !strings.Contains(stdout, "code-calls") {
+	if status != process.ExitOK || !strings.Contains(stdout, "metrics-writer") || !strings.Contains(stdout, "code-calls") {
 		t.Errorf("status: %d\n%s%s", status, stdout, stderr)
 	}
 	_, stdout, _ = sluice(with("status", "--json", "--interval", "100ms")...)
@@ -89,13 +92,13 @@ func TestApplyStatusAndDeadLettersOnABroker(t *testing.T) {
 	if _, stdout, _ = sluice(with("dead-letters", "list", "--stage", "grouper")...); !strings.Contains(stdout, "no dead letters") {
 		t.Errorf("dead-letters of another stage:\n%s", stdout)
 	}
-	if status, stdout, _ = sluice(with("dead-letters", "show", "0/0")...); status != exitClean || !strings.Contains(stdout, "undecodable") {
+	if status, stdout, _ = sluice(with("dead-letters", "show", "0/0")...); status != process.ExitOK || !strings.Contains(stdout, "undecodable") {
 		t.Errorf("dead-letters show: %d\n%s", status, stdout)
 	}
 	if _, stdout, _ = sluice(with("dead-letters", "show", "0/0", "--json")...); !json.Valid([]byte(stdout)) {
 		t.Errorf("dead-letters show --json: %q", stdout)
 	}
-	if status, _, stderr = sluice(with("dead-letters", "show", "0/9")...); status != exitFailed || !strings.Contains(stderr, `"0/9"`) {
+	if status, _, stderr = sluice(with("dead-letters", "show", "0/9")...); status != process.ExitFailed || !strings.Contains(stderr, `"0/9"`) {
 		t.Errorf("a letter that is not there: %d, %q", status, stderr)
 	}
 }
@@ -136,12 +139,12 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"apply", "everything"}, `argument "everything"`},
 		{[]string{"apply", "--topology", bad}, bad},
 		{[]string{"status", "--interval", "1ms"}, "--interval is 1ms"},
-		{[]string{"dead-letters", "show"}, "want one id"},
+		{[]string{"dead-letters", "show"}, "want ID"},
 		{[]string{"up", "--steps", "0"}, "--steps is 0"},
 		{[]string{"up", "--dir", t.TempDir(), "--problems", "/no/such/file"}, "--problems"},
 	} {
-		if status, _, stderr := sluice(c.args...); status != exitUsage || !strings.Contains(stderr, c.says) {
-			t.Errorf("sluice %s: status %d, said %q; want %d and %q", strings.Join(c.args, " "), status, stderr, exitUsage, c.says)
+		if status, _, stderr := sluice(c.args...); status != process.ExitUsage || !strings.Contains(stderr, c.says) {
+			t.Errorf("sluice %s: status %d, said %q; want %d and %q", strings.Join(c.args, " "), status, stderr, process.ExitUsage, c.says)
 		}
 	}
 }
@@ -149,8 +152,8 @@ func TestWrongUse(t *testing.T) {
 func TestAnAbsentBrokerIsSaidNotWaitedForForever(t *testing.T) {
 	for _, command := range []string{"apply", "status"} {
 		status, _, stderr := sluice(command, "--brokers", "127.0.0.1:1", "--timeout", "300ms")
-		if status != exitFailed || !strings.Contains(stderr, "127.0.0.1:1") {
-			t.Errorf("%s: status %d, said %q; want %d and the address", command, status, stderr, exitFailed)
+		if status != process.ExitFailed || !strings.Contains(stderr, "127.0.0.1:1") {
+			t.Errorf("%s: status %d, said %q; want %d and the address", command, status, stderr, process.ExitFailed)
 		}
 	}
 }
@@ -158,7 +161,7 @@ func TestAnAbsentBrokerIsSaidNotWaitedForForever(t *testing.T) {
 func TestEveryCommandExplainsItself(t *testing.T) {
 	for _, command := range []string{"", "up", "apply", "status", "dead-letters", "dead-letters list"} {
 		status, stdout, _ := sluice(append(strings.Fields(command), "--help")...)
-		if status != exitClean || !strings.Contains(stdout, "Usage:") {
+		if status != process.ExitOK || !strings.Contains(stdout, "Usage:") {
 			t.Errorf("sluice %s --help: status %d, %q", command, status, stdout)
 		}
 	}
@@ -179,13 +182,13 @@ func TestStatusOfAnError(t *testing.T) {
 		err  error
 		want int
 	}{
-		"wrong use":                           {fmt.Errorf("%w: --steps", errUsage), exitUsage},
-		"options of up that cannot work":      {fmt.Errorf("%w: --steps", up.ErrUsage), exitUsage},
-		"a directory that is not a run's":     {fmt.Errorf("%w: --dir", up.ErrUnusable), exitUnusable},
-		"a process that cannot be kept alive": {fmt.Errorf("%w: sandboxd", supervise.ErrChild), exitUnusable},
-		"anything else":                       {errors.New("connection refused"), exitFailed},
+		"wrong use":                           {fmt.Errorf("%w: --steps", process.ErrUsage), process.ExitUsage},
+		"options of up that cannot work":      {fmt.Errorf("%w: --steps", up.ErrUsage), process.ExitUsage},
+		"a directory that is not a run's":     {fmt.Errorf("%w: --dir", up.ErrUnusable), process.ExitUnusable},
+		"a process that cannot be kept alive": {fmt.Errorf("%w: sandboxd", supervise.ErrChild), process.ExitUnusable},
+		"anything else":                       {errors.New("connection refused"), process.ExitFailed},
 	} {
-		if got := statusOf(c.err); got != c.want {
+		if got := process.ExitCode(c.err, Program().Exits...); got != c.want {
 			t.Errorf("%s: status %d, want %d", name, got, c.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/archive/topic"
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // buildBeside builds a stage to where sluice looks for it: beside the test.
@@ -33,6 +35,28 @@ func buildBeside(t *testing.T, name string) {
 		t.Fatalf("build %s: %v\n%s", name, err, said)
 	}
 	t.Cleanup(func() { os.Remove(out) })
+}
+
+// TestMain lets the test binary be sluice, for commands in whose place another program
+// comes.
+func TestMain(m *testing.M) {
+	if os.Getenv("SLUICE_IS_UNDER_TEST") != "" {
+		os.Exit(process.Main(Program()))
+	}
+	os.Exit(m.Run())
+}
+
+// started runs sluice as a process of its own.
+func started(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "SLUICE_IS_UNDER_TEST=1")
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
 // produce writes messages as the stages do.
@@ -109,10 +133,10 @@ func counted(t *testing.T, address, name string) (n int64) {
 }
 
 func TestExportAndReplayOnABroker(t *testing.T) {
-	buildBeside(t, "reward-scorer")
+	buildBeside(t, "replayer")
 	address := startBroker(t)
 	with := func(args ...string) []string { return append(args, "--brokers", address, "--namespace", "t.") }
-	if status, _, stderr := sluice(with("apply")...); status != exitClean {
+	if status, _, stderr := sluice(with("apply")...); status != process.ExitOK {
 		t.Fatalf("apply: %d, %s", status, stderr)
 	}
 	for step := range uint64(3) {
@@ -122,7 +146,7 @@ func TestExportAndReplayOnABroker(t *testing.T) {
 	for _, format := range []string{"parquet", "jsonl"} {
 		to := filepath.Join(dir, format)
 		status, stdout, stderr := sluice(with("export", "--to", to, "--format", format, "--steps", "2-3")...)
-		if status != exitClean || !strings.Contains(stdout, "4 of scored, 2 of grouped, 0 of ppo-batches") {
+		if status != process.ExitOK || !strings.Contains(stdout, "4 of scored, 2 of grouped, 0 of ppo-batches") {
 			t.Fatalf("export: %d, %q, %s", status, stdout, stderr)
 		}
 		a, err := archive.Open(to)
@@ -139,7 +163,7 @@ func TestExportAndReplayOnABroker(t *testing.T) {
 			t.Errorf("%s holds %q, %v", format, texts, err)
 		}
 	}
-	if status, _, stderr := sluice(with("export", "--to", filepath.Join(dir, "parquet"))...); status != exitFailed || !strings.Contains(stderr, "not empty") {
+	if status, _, stderr := sluice(with("export", "--to", filepath.Join(dir, "parquet"))...); status != process.ExitFailed || !strings.Contains(stderr, "not empty") {
 		t.Errorf("export into a folder that is used: %d, %s", status, stderr)
 	}
 
@@ -152,8 +176,8 @@ func TestExportAndReplayOnABroker(t *testing.T) {
 		Changed int `json:"reward_changed"`
 		Used    int `json:"groups_used"`
 	}
-	status, stdout, stderr := sluice(with("replay", "--id", "z", "--reward", reward, "--state", filepath.Join(dir, "state"))...)
-	if err := json.Unmarshal([]byte(stdout), &sum); status != exitClean || err != nil || sum.Scored != 6 || sum.Changed != 3 || sum.Used != 3 {
+	status, stdout, stderr := started(t, with("replay", "--id", "z", "--reward", reward, "--state", filepath.Join(dir, "state"))...)
+	if err := json.Unmarshal([]byte(stdout), &sum); status != process.ExitOK || err != nil || sum.Scored != 6 || sum.Changed != 3 || sum.Used != 3 {
 		t.Fatalf("replay: %d, %q, %s", status, stdout, stderr)
 	}
 	for name, want := range map[string]int64{"t.scored": 6, "t.grouped": 3, "t.replay-z.scored": 6, "t.replay-z.grouped": 3, "t.replay-z.ppo-batches": 0} {
@@ -161,22 +185,22 @@ func TestExportAndReplayOnABroker(t *testing.T) {
 			t.Errorf("%s has %d records, want %d", name, got, want)
 		}
 	}
-	status, stdout, stderr = sluice("replay", "--id", "y", "--archive", filepath.Join(dir, "jsonl"), "--to", filepath.Join(dir, "out"), "--reward", reward)
-	if err := json.Unmarshal([]byte(stdout), &sum); status != exitClean || err != nil || sum.Scored != 4 || sum.Used != 2 {
+	status, stdout, stderr = started(t, "replay", "--id", "y", "--archive", filepath.Join(dir, "jsonl"), "--to", filepath.Join(dir, "out"), "--reward", reward)
+	if err := json.Unmarshal([]byte(stdout), &sum); status != process.ExitOK || err != nil || sum.Scored != 4 || sum.Used != 2 {
 		t.Errorf("replay of the archive: %d, %q, %s", status, stdout, stderr)
 	}
-	if status, _, stderr := sluice("replay", "--id", "a.b"); status != exitUsage || !strings.Contains(stderr, "--id") {
-		t.Errorf("a bad id: %d, %s; want %d", status, stderr, exitUsage)
+	if status, _, stderr := started(t, "replay", "--id", "a.b"); status != process.ExitUsage || !strings.Contains(stderr, "--id") {
+		t.Errorf("a bad id: %d, %s; want %d", status, stderr, process.ExitUsage)
 	}
 	// Arguments that cannot work are named before any broker is asked.
 	nowhere := filepath.Join(dir, "nowhere")
 	for _, wrong := range [][]string{{"--archive", nowhere}, {"--format", "parquet"}} {
 		args := append([]string{"replay", "--id", "x", "--brokers", "127.0.0.1:1"}, wrong...)
-		if status, _, stderr := sluice(args...); status == exitClean || !strings.Contains(stderr, wrong[0]) && !strings.Contains(stderr, wrong[1]) || strings.Contains(stderr, "127.0.0.1:1") {
+		if status, _, stderr := started(t, args...); status == process.ExitOK || !strings.Contains(stderr, wrong[0]) && !strings.Contains(stderr, wrong[1]) || strings.Contains(stderr, "127.0.0.1:1") {
 			t.Errorf("%v: %d, %s", args, status, stderr)
 		}
 	}
-	if status, stdout, _ := sluice("replay", "--help"); status != exitClean || !strings.Contains(stdout, "--until") {
+	if status, stdout, _ := started(t, "replay", "--help"); status != process.ExitOK || !strings.Contains(stdout, "--until") {
 		t.Errorf("replay --help: %d, %q", status, stdout)
 	}
 }
@@ -188,10 +212,10 @@ func TestExportFlagsThatCannotWork(t *testing.T) {
 		"export --to x --topics nonsense":                "nonsense",
 		"export --to x --topics reward-scorer-changelog": "no topic of records",
 		"export --to x --steps 0":                        "steps",
-		"export x":                                       "takes only flags",
+		"export x":                                       `argument "x"`,
 	} {
-		if status, _, stderr := sluice(strings.Fields(args)...); status != exitUsage || !strings.Contains(stderr, word) {
-			t.Errorf("%q: %d, %s; want %d with %q", args, status, stderr, exitUsage, word)
+		if status, _, stderr := sluice(strings.Fields(args)...); status != process.ExitUsage || !strings.Contains(stderr, word) {
+			t.Errorf("%q: %d, %s; want %d with %q", args, status, stderr, process.ExitUsage, word)
 		}
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/process"
 	"github.com/sluice-rl/sluice/topology/sluice/depth"
 	"github.com/sluice-rl/sluice/topology/sluice/presence"
 	"github.com/sluice-rl/sluice/topology/sluice/terminal"
@@ -24,79 +23,87 @@ Below the table stands what the processes say of themselves: what they wait for 
 since when, the record that has waited longest, and their last error. One that has been
 silent for 30 seconds without saying that it ended is named for an hour.`
 
-func statusCommand() *cobra.Command {
+func statusCommand() process.Command {
 	var (
-		where         cluster
+		where         kafka
 		asJSON, watch bool
 		interval      time.Duration
-		timeout       time.Duration
 	)
-	c := &cobra.Command{Use: "status", Short: "Depth and rate per stage", Long: statusAbout, Args: noArgs}
-	where.register(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per look")
-	c.Flags().BoolVar(&watch, "watch", false, "go on until stopped")
-	c.Flags().DurationVar(&interval, "interval", time.Second, "time between two looks")
-	c.Flags().DurationVar(&timeout, "timeout", 15*time.Second, "how long one look may take")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if interval < 100*time.Millisecond {
-			return fmt.Errorf("%w: --interval is %v, want at least 100ms", errUsage, interval)
-		}
-		t, err := where.load()
-		if err != nil {
-			return err
-		}
-		meter, err := depth.NewMeter(depth.Config{Brokers: where.brokers, Namespace: where.namespace, Topology: t})
-		if err != nil {
-			return fmt.Errorf("%w: %w", errUsage, err)
-		}
-		defer meter.Close()
-		processes, err := presence.NewReader(where.brokers, topology.Name(where.namespace, topology.StatusTopic))
-		if err != nil {
-			return fmt.Errorf("%w: %w", errUsage, err)
-		}
-		defer processes.Close()
-		ctx, stop := untilSignal()
-		defer stop()
-		look := func() (view, error) {
-			ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer from %v within %v (--timeout)", where.brokers, timeout))
-			defer cancel()
-			s, err := meter.Measure(ctx)
-			v := view{Snapshot: s}
-			if err == nil {
-				v.Processes, err = processes.Read(ctx, time.Now())
+	return process.Command{
+		Name: "status", Short: "Depth, rate and what holds each stage up", About: statusAbout,
+		Flags: func(flags *process.Flags) {
+			f := flags.Group("Status")
+			jsonFlag(f, &asJSON, "print one JSON object per look")
+			f.BoolVar(&watch, "watch", false, "go on until stopped")
+			f.DurationVar(&interval, "interval", time.Second, "time between two looks")
+			where.register(flags, 15*time.Second, "how long one look may take")
+		},
+		Check: func() error {
+			if interval < 100*time.Millisecond {
+				return fmt.Errorf("--interval is %v, want at least 100ms", interval)
 			}
-			if err != nil && ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
+			return where.Check()
+		},
+		Run: func(ctx context.Context, l *process.Life) error {
+			t, err := where.Load()
 			if err != nil {
-				return v, fmt.Errorf("status: %w", err)
+				return process.Usage(err)
 			}
-			return v, nil
-		}
-		before, err := look()
-		if err != nil {
-			return err
-		}
-		block := terminal.NewBlock(c.OutOrStdout())
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(interval):
+			meter, err := depth.NewMeter(depth.Config{Brokers: where.Brokers, Namespace: where.Namespace, Topology: t})
+			if err != nil {
+				return process.Usage(err)
 			}
-			now, err := look()
-			if ctx.Err() != nil && watch {
-				return nil
+			defer meter.Close()
+			processes, err := presence.NewReader(where.Brokers, topology.Name(where.Namespace, topology.StatusTopic))
+			if err != nil {
+				return process.Usage(err)
 			}
+			defer processes.Close()
+			look := func() (v view, err error) {
+				err = where.ask(ctx, func(ctx context.Context) error {
+					if v.Snapshot, err = meter.Measure(ctx); err != nil {
+						return err
+					}
+					v.Processes, err = processes.Read(ctx, time.Now())
+					return err
+				})
+				if err != nil {
+					return v, fmt.Errorf("status: %w", err)
+				}
+				return v, nil
+			}
+			before, err := look()
 			if err != nil {
 				return err
 			}
-			now.Rates(before.Snapshot)
-			before = now
-			if err := show(c.OutOrStdout(), block, now, asJSON, watch); err != nil || !watch {
-				return err
+			block := terminal.NewBlock(l.Stdout)
+			for {
+				select {
+				case <-ctx.Done():
+					return unlessWatching(ctx, watch)
+				case <-time.After(interval):
+				}
+				now, err := look()
+				if ctx.Err() != nil {
+					return unlessWatching(ctx, watch)
+				}
+				if err != nil {
+					return err
+				}
+				now.Rates(before.Snapshot)
+				before = now
+				if err := show(l.Stdout, block, now, asJSON, watch); err != nil || !watch {
+					return err
+				}
 			}
-		}
+		},
 	}
-	return c
+}
+
+// unlessWatching: a signal is how watching ends well.
+func unlessWatching(ctx context.Context, watch bool) error {
+	if watch {
+		return nil
+	}
+	return ctx.Err()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/apply"
 	"github.com/sluice-rl/sluice/topology/embedded/broker"
-	"github.com/sluice-rl/sluice/topology/sluice/apply"
 	"github.com/sluice-rl/sluice/topology/sluice/depth"
 )
 

@@ -11,13 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluice-rl/sluice/topology/process"
 	"github.com/sluice-rl/sluice/topology/process/readyfile"
-)
-
-// Exit statuses after which another try is useless.
-const (
-	exitUsage    = 2
-	exitUnusable = 3
 )
 
 // triesBeforeReady bounds the restarts of a child that never became ready.
@@ -301,9 +296,9 @@ func (c *Child) isStopping() bool {
 func useless(err error, neverReady int) string {
 	var exit *exec.ExitError
 	switch {
-	case errors.As(err, &exit) && exit.ExitCode() == exitUsage:
+	case errors.As(err, &exit) && exit.ExitCode() == process.ExitUsage:
 		return "it refuses its flags or configuration, so another try is useless"
-	case errors.As(err, &exit) && exit.ExitCode() == exitUnusable:
+	case errors.As(err, &exit) && exit.ExitCode() == process.ExitUnusable:
 		return "it cannot use what it depends on, so another try is useless"
 	case err != nil && !errors.As(err, &exit):
 		return "it cannot be started"

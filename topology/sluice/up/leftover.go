@@ -1,13 +1,12 @@
 package up
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/sluice-rl/sluice/topology/process/lock"
 )
 
 // endWithin bounds how long the processes of a `sluice up` that was killed may take to
@@ -18,7 +17,7 @@ const endWithin = 45 * time.Second
 // started too early behind a kill -9 would be refused each directory that is still
 // locked, or move it away under a process that writes it. say is told once, if there
 // is something to wait for.
-func (d *directory) awaitLeftovers(within time.Duration, signals <-chan os.Signal, say func(format string, args ...any)) error {
+func (d *directory) awaitLeftovers(ctx context.Context, within time.Duration, say func(format string, args ...any)) error {
 	for began := time.Now(); ; {
 		held, err := d.held()
 		if err != nil || held == "" {
@@ -32,7 +31,7 @@ func (d *directory) awaitLeftovers(within time.Duration, signals <-chan os.Signa
 			return fmt.Errorf("%w: a process still holds %s: stop it, or give --dir another directory", ErrUnusable, held)
 		}
 		select {
-		case <-signals:
+		case <-ctx.Done():
 			return ErrStopped
 		case <-time.After(100 * time.Millisecond):
 		}
@@ -47,20 +46,12 @@ func (d *directory) held() (string, error) {
 			return "", fmt.Errorf("--dir: %w", err)
 		}
 		for _, path := range paths {
-			f, err := os.Open(path)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
+			held, err := lock.Held(path)
 			if err != nil {
 				return "", fmt.Errorf("--dir: %w", err)
 			}
-			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-			f.Close()
-			if errors.Is(err, syscall.EWOULDBLOCK) {
+			if held {
 				return filepath.Dir(path), nil
-			}
-			if err != nil {
-				return "", fmt.Errorf("--dir: %s: %w", path, err)
 			}
 		}
 	}

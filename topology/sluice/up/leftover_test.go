@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ func TestStartWaitsForProcessesOfAKilledOne(t *testing.T) {
 	defer d.Close()
 	said := 0
 	say := func(string, ...any) { said++ }
-	if err := d.awaitLeftovers(time.Minute, nil, say); err != nil || said != 0 {
+	if err := d.awaitLeftovers(t.Context(), time.Minute, say); err != nil || said != 0 {
 		t.Fatalf("without data: %v, said %d times; want neither", err, said)
 	}
 	for _, name := range []string{"broker/lock", "simpolicy/run.lock"} {
@@ -36,16 +37,16 @@ func TestStartWaitsForProcessesOfAKilledOne(t *testing.T) {
 			if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.awaitLeftovers(0, nil, say); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), filepath.Dir(path)) || said != 1 {
+			if err := d.awaitLeftovers(t.Context(), 0, say); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), filepath.Dir(path)) || said != 1 {
 				t.Errorf("held too long: %v, said %d times; want ErrUnusable naming the folder, once", err, said)
 			}
-			signals := make(chan os.Signal, 1)
-			signals <- os.Interrupt
-			if err := d.awaitLeftovers(time.Minute, signals, say); !errors.Is(err, ErrStopped) {
+			stopped, stop := context.WithCancel(t.Context())
+			stop()
+			if err := d.awaitLeftovers(stopped, time.Minute, say); !errors.Is(err, ErrStopped) {
 				t.Errorf("interrupted: %v, want ErrStopped", err)
 			}
 			time.AfterFunc(150*time.Millisecond, func() { lock.Close() })
-			if err := d.awaitLeftovers(time.Minute, nil, say); err != nil {
+			if err := d.awaitLeftovers(t.Context(), time.Minute, say); err != nil {
 				t.Errorf("after the process ended: %v", err)
 			}
 		})

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/sluice-rl/sluice/topology/cluster"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 var (
@@ -39,9 +40,7 @@ type Options struct {
 	TextOnly        bool
 	Problems        string
 
-	Brokers       []string
-	Namespace     string
-	Topology      string
+	cluster.Config
 	ClickHouse    string
 	CHUser        string
 	CHPassword    string
@@ -58,19 +57,21 @@ type Options struct {
 	Executors   int
 	DrainFor    time.Duration
 	ReadyWithin time.Duration
-	LogLevel    string
-	Library     string
-	Runsc       string
-	Plain       bool
+	// LogFlags are the processes' settings of the log, as flags.
+	LogFlags []string
+	Library  string
+	Runsc    string
+	Plain    bool
 }
 
 // Register declares the flags.
-func (o *Options) Register(f *pflag.FlagSet) {
-	f.SortFlags = false
+func (o *Options) Register(flags *process.Flags) {
+	f := flags.Group("Directory")
 	f.StringVar(&o.Dir, "dir", ".sluice/demo", "directory of the run: data, logs, summary.json")
 	f.BoolVar(&o.Keep, "keep", false, "keep the data of a finished run beside the new one (default: remove it)")
 	f.BoolVar(&o.New, "new", false, "drop an interrupted run instead of going on with it")
 
+	f = flags.Group("Run")
 	f.Uint64Var(&o.Steps, "steps", 20, "stop after this many steps")
 	f.Uint32Var(&o.ProblemsPerStep, "problems-per-step", 4, "problems (groups) in a step")
 	f.Uint32Var(&o.GroupSize, "group-size", 8, "trajectories sampled of each problem")
@@ -79,9 +80,8 @@ func (o *Options) Register(f *pflag.FlagSet) {
 	f.BoolVar(&o.TextOnly, "text-only", false, "no tool: one turn per trajectory")
 	f.StringVar(&o.Problems, "problems", "", "problem set: for simpolicy JSONL of {question, answer} with worked solutions; with --inference-url also parquet and JSONL that sluice prepare takes (default: a sample of GSM8K that is built in)")
 
-	f.StringSliceVar(&o.Brokers, "brokers", nil, "Kafka brokers, host:port, instead of the embedded one")
-	f.StringVar(&o.Namespace, "namespace", "", "prefix of topic and group names")
-	f.StringVar(&o.Topology, "topology", "", "topology file (default: the one built in)")
+	o.RegisterOptional(flags.Group("Kafka"), "an embedded one")
+	f = flags.Group("Instead of the embedded parts")
 	f.StringVar(&o.ClickHouse, "clickhouse-addr", "", "ClickHouse, host:port of the native protocol, instead of the embedded one")
 	f.StringVar(&o.CHUser, "clickhouse-user", "default", "user at --clickhouse-addr, allowed to create and write the database")
 	f.StringVar(&o.CHPassword, "clickhouse-password-file", "", "file with that user's password")
@@ -90,6 +90,7 @@ func (o *Options) Register(f *pflag.FlagSet) {
 	f.StringVar(&o.Model, "model", "", "model name at --inference-url")
 	f.StringVar(&o.SandboxSocket, "sandboxd-socket", "", "socket of a running sandboxd, instead of one of our own")
 
+	f = flags.Group("Embedded parts")
 	f.IntVar(&o.KafkaPort, "kafka-port", 0, "port of the embedded broker; 0 takes a free one")
 	f.IntVar(&o.HTTPPort, "clickhouse-http-port", 0, "HTTP port of the embedded ClickHouse; 0 takes a free one")
 	f.IntVar(&o.TCPPort, "clickhouse-tcp-port", 0, "native port of the embedded ClickHouse; 0 takes a free one")
@@ -98,7 +99,6 @@ func (o *Options) Register(f *pflag.FlagSet) {
 	f.IntVar(&o.Executors, "executor-slots", 4, "programs run at the same time")
 	f.DurationVar(&o.DrainFor, "drain", time.Minute, "how long to wait at the end until every stage has done its work")
 	f.DurationVar(&o.ReadyWithin, "ready-within", 2*time.Minute, "how long a process may take to become ready")
-	f.StringVar(&o.LogLevel, "log-level", "info", "level of the processes' logs: debug, info, warn or error")
 	f.StringVar(&o.Library, "libchdb", "", "libchdb.so of the embedded ClickHouse (default: what 'make tools' installed)")
 	f.StringVar(&o.Runsc, "runsc", "", "gVisor's runsc (default: what 'make tools' installed)")
 	f.BoolVar(&o.Plain, "plain", false, "print lines instead of redrawing a view")
@@ -160,7 +160,10 @@ func (o Options) validate() error {
 			return errors.New("--freeze is of simpolicy, which --inference-url replaces")
 		}
 	}
-	for flag, path := range map[string]string{"problems": o.Problems, "clickhouse-password-file": o.CHPassword, "topology": o.Topology, "sandboxd-socket": o.SandboxSocket} {
+	if err := o.CheckOptional(); err != nil {
+		return err
+	}
+	for flag, path := range map[string]string{"problems": o.Problems, "clickhouse-password-file": o.CHPassword, "sandboxd-socket": o.SandboxSocket} {
 		if path == "" {
 			continue
 		}

@@ -58,7 +58,7 @@ func (s *system) spec(name string, args func(before map[string]string) []string)
 	return supervise.Spec{
 		Name: name, Path: path, ReadyFile: ready, Env: environ(os.Environ(), name != sandboxd),
 		Args: func(before map[string]string) []string {
-			return append(args(before), "--ready-file", ready, "--log-level", s.o.LogLevel)
+			return append(append(args(before), "--ready-file", ready), s.o.LogFlags...)
 		},
 	}, nil
 }
@@ -123,7 +123,7 @@ func (s *system) socketPath() string {
 
 func (s *system) simpolicySpec() (supervise.Spec, error) {
 	return s.spec(simpolicy, func(before map[string]string) []string {
-		args := append(s.cluster(), "--run-id", s.run.RunID, "--state-dir", s.dir.file("data", "simpolicy"),
+		args := append(s.kafka(), "--run-id", s.run.RunID, "--state-dir", s.dir.file("data", "simpolicy"),
 			// The samplers' own flag says where it is, also after a start on another port.
 			"--inference-url", "-", "--http-addr", "127.0.0.1:"+s.port(before["http"], s.o.SimpolicyPort, simpolicy))
 		if s.o.Problems != "" {
@@ -149,12 +149,8 @@ func (s *system) instance() string {
 	return fmt.Sprintf("up-%x", h.Sum64())
 }
 
-func (s *system) cluster() []string {
-	return []string{"--brokers", strings.Join(s.at.brokers, ","), "--namespace", s.o.Namespace}
-}
-
 func (s *system) kafka() []string {
-	args := s.cluster()
+	args := []string{"--brokers", strings.Join(s.at.brokers, ","), "--namespace", s.o.Namespace}
 	if s.o.Topology != "" {
 		args = append(args, "--topology", s.o.Topology)
 	}

@@ -9,10 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
+
+	"github.com/sluice-rl/sluice/topology/process/lock"
 )
 
 // runFormat is the version of run.json and of the layout of the directory.
@@ -38,7 +37,7 @@ type run struct {
 // directory is a locked run directory.
 type directory struct {
 	path string
-	lock *os.File
+	lock *lock.Lock
 }
 
 // openDirectory makes and locks the directory.
@@ -61,25 +60,14 @@ func openDirectory(path string) (*directory, error) {
 	if err := os.MkdirAll(abs, 0o755); err != nil {
 		return nil, fmt.Errorf("--dir: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(abs, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
+	held, err := lock.Take(filepath.Join(abs, "lock"))
+	switch {
+	case errors.Is(err, lock.ErrHeld):
+		return nil, fmt.Errorf("%w: another `sluice up` runs in %s: %w: stop it, or give this one another --dir", ErrUnusable, abs, err)
+	case err != nil:
 		return nil, fmt.Errorf("--dir: %w", err)
 	}
-	// The lock ends with the process, however it ends.
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(lock.Name())
-		lock.Close()
-		return nil, fmt.Errorf("%w: another `sluice up` (process %s) runs in %s: stop it, or give this one another --dir", ErrUnusable, strings.TrimSpace(string(holder)), abs)
-	}
-	err = lock.Truncate(0)
-	if err == nil {
-		_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	}
-	if err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("--dir: %w", err)
-	}
-	return &directory{abs, lock}, nil
+	return &directory{abs, held}, nil
 }
 
 func (d *directory) Close() { d.lock.Close() }

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // defaults are the options as the flags give them.
 func defaults(t *testing.T, args ...string) Options {
 	t.Helper()
 	var o Options
-	f := pflag.NewFlagSet("up", pflag.ContinueOnError)
+	f := &process.Flags{}
 	o.Register(f)
-	if err := f.Parse(args); err != nil {
+	if err := f.Parse(args...); err != nil {
 		t.Fatal(err)
 	}
 	return o

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/apply"
 	"github.com/sluice-rl/sluice/topology/embedded/simpolicy/gsm8k"
-	"github.com/sluice-rl/sluice/topology/sluice/apply"
 	"github.com/sluice-rl/sluice/topology/sluice/supervise"
 	"github.com/sluice-rl/sluice/topology/sluice/terminal"
 )
@@ -202,6 +202,7 @@ func (s *system) prepareProblems(ctx context.Context) error {
 	into := s.dir.file("problems", "unfinished")
 	defer os.RemoveAll(into)
 	cmd := exec.CommandContext(ctx, binary, "prepare", "--input", input, "--out", into, "--dev", "0")
+	cmd.Env = environ(os.Environ(), false)
 	cmd.WaitDelay = 2 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: prepare the problems of %s: %w\n%s", ErrUsage, input, err, terminal.EscapeLines(strings.TrimSpace(string(out))))

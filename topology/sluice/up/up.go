@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
-	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/sluice/depth"
 	"github.com/sluice-rl/sluice/topology/sluice/supervise"
 	"github.com/sluice-rl/sluice/topology/sluice/terminal"
@@ -19,29 +15,24 @@ import (
 // ErrHardStop: a second signal ended the stopping.
 var ErrHardStop = errors.New("stopped hard by a second signal")
 
-// Run is `sluice up`. It returns when the run is finished and everything is stopped,
+// Run is `sluice up`; ctx ends at the first signal, hard is closed at the second. It returns when the run is finished and everything is stopped,
 // with ErrStopped where a signal ended it before.
-func Run(o Options, stdout io.Writer) (err error) {
+func Run(ctx context.Context, hard <-chan struct{}, o Options, stdout io.Writer) (err error) {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	top, err := topology.Load(o.Topology)
+	top, err := o.Load()
 	if err != nil {
-		return fmt.Errorf("%w: --topology: %w", ErrUsage, err)
+		return fmt.Errorf("%w: %w", ErrUsage, err)
 	}
-	// Signals are taken from here on: nothing may be left whenever they come.
 	began := time.Now()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-
 	dir, err := openDirectory(o.Dir)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
 	screen := newScreen(stdout, o.Plain)
-	if err := dir.awaitLeftovers(endWithin, signals, screen.Say); err != nil {
+	if err := dir.awaitLeftovers(ctx, endWithin, screen.Say); err != nil {
 		return err
 	}
 	r, resumed, err := dir.open(o)
@@ -62,8 +53,6 @@ func Run(o Options, stdout io.Writer) (err error) {
 		s.screen.Say("run %s in %s", r.RunID, dir.path)
 	}
 
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.toTheEnd(ctx, began, stdout) }()
 	emptied := make(chan error, 1)
@@ -71,15 +60,14 @@ func Run(o Options, stdout io.Writer) (err error) {
 	interrupted := false
 	select {
 	case err = <-ended:
-	case sig := <-signals:
+	case <-ctx.Done():
 		interrupted = true
 		s.screen.finish()
-		s.screen.Say("%v: stopping; once more stops hard", sig)
+		s.screen.Say("stopping; once more stops hard")
 		// It returns at once: nothing in it waits longer than the context.
-		cancel()
 		err = <-ended
 	}
-	stopErr := errors.Join(s.stop(signals), <-emptied)
+	stopErr := errors.Join(s.stop(hard), <-emptied)
 	if interrupted && err != nil {
 		err = ErrStopped
 	}
@@ -166,14 +154,14 @@ func (s *system) report(ctx context.Context, p *progress, stdout io.Writer) erro
 	return nil
 }
 
-// stop stops everything in order; a second signal kills what is left.
-func (s *system) stop(signals <-chan os.Signal) error {
+// stop stops everything in order; a signal while it stops kills what is left.
+func (s *system) stop(hard <-chan struct{}) error {
 	stopped := make(chan struct{})
 	go func() { s.sup.StopAll(stopOrder...); close(stopped) }()
 	select {
 	case <-stopped:
 		return nil
-	case <-signals:
+	case <-hard:
 		s.screen.Say("stopping hard")
 		// Its sandboxes are no children of ours: it must end them itself.
 		s.sup.KillAll(sandboxd)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/replayer"
+	"github.com/sluice-rl/sluice/stages/replayer/perform"
 	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
 	"github.com/sluice-rl/sluice/topology/process"
 )
@@ -41,10 +41,10 @@ func recordedRun(t *testing.T) string {
 	return dir
 }
 
-func replayed(t *testing.T, args ...string) (sum replayer.Summary, stderr string, err error) {
+func replayed(t *testing.T, args ...string) (sum perform.Summary, stderr string, err error) {
 	t.Helper()
 	var out, said bytes.Buffer
-	if err = process.Execute(replayCommand(), process.System{Args: args, Stdout: &out, Stderr: &said}); out.Len() > 0 {
+	if err = process.Execute(program(), process.System{Args: args, Stdout: &out, Stderr: &said}); out.Len() > 0 {
 		if jerr := json.Unmarshal(out.Bytes(), &sum); jerr != nil {
 			t.Fatalf("%v: %s", jerr, out.String())
 		}
@@ -110,12 +110,12 @@ func records(t *testing.T, dir, topic string) (all []archive.Record) {
 func TestNothingToReplay(t *testing.T) {
 	dir := recordedRun(t)
 	_, _, err := replayed(t, "--id", "none", "--archive", dir, "--to", filepath.Join(t.TempDir(), "out"), "--run", "other", "--until", "scores")
-	if !errors.Is(err, replayer.ErrNothing) || !strings.Contains(err.Error(), "not selected") {
+	if !errors.Is(err, perform.ErrNothing) || !strings.Contains(err.Error(), "not selected") {
 		t.Errorf("of another run: %v, want ErrNothing", err)
 	}
 	// One file has no closings.
 	_, _, err = replayed(t, "--id", "one", "--archive", filepath.Join(dir, "scored.parquet"), "--to", filepath.Join(t.TempDir(), "out"))
-	if !errors.Is(err, replayer.ErrNothing) || !strings.Contains(err.Error(), "stop at scores") {
+	if !errors.Is(err, perform.ErrNothing) || !strings.Contains(err.Error(), "stop at scores") {
 		t.Errorf("groups of a file of scores: %v, want ErrNothing", err)
 	}
 	// A reward that fails leaves ungraded what it fails on, and the reason is said.
@@ -156,7 +156,7 @@ func TestReplayFlagsThatCannotWork(t *testing.T) {
 		}
 	}
 	var help bytes.Buffer
-	if err := process.Execute(replayCommand(), process.System{Args: []string{"--help"}, Stdout: &help, Stderr: &help}); err != nil || !strings.Contains(help.String(), "--until") {
+	if err := process.Execute(program(), process.System{Args: []string{"--help"}, Stdout: &help, Stderr: &help}); err != nil || !strings.Contains(help.String(), "--until") {
 		t.Errorf("--help: %v, %q", err, help.String())
 	}
 }
@@ -165,7 +165,7 @@ func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	p, now := newProgress(&out), time.Unix(0, 0)
 	p.now = func() time.Time { return now }
-	for _, at := range []replayer.Progress{
+	for _, at := range []perform.Progress{
 		{Phase: "scoring", Done: 100, Share: 0.25}, {Phase: "scoring", Done: 300, Share: 0.759}, {Phase: "scoring", Done: 400, Share: 1, Ended: true},
 		{Phase: "batching", Done: 1, Share: 0.5}, {Phase: "writing", Done: 7, Share: 1, Ended: true},
 	} {

@@ -1,4 +1,4 @@
-package replayer
+package perform
 
 import (
 	"context"
@@ -179,7 +179,8 @@ type FileMark struct {
 
 func (m Mark) zero() bool { return m.Files == nil && m.Partitions == nil }
 
-func (c *Config) prepare() error {
+// Check refuses what cannot be replayed, before anything is opened.
+func (c *Config) Check() error {
 	switch c.Until {
 	case Scores, Groups:
 	case Batches:
@@ -194,6 +195,13 @@ func (c *Config) prepare() error {
 	}
 	if c.Trajectories != topicScored && c.Trajectories != "trajectories" {
 		return fmt.Errorf("%w: trajectories from %q: want scored or trajectories", ErrConfig, c.Trajectories)
+	}
+	return nil
+}
+
+func (c *Config) prepare() error {
+	if err := c.Check(); err != nil {
+		return err
 	}
 	if c.Workers <= 0 {
 		c.Workers = runtime.GOMAXPROCS(0)

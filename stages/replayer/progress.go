@@ -5,13 +5,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/replayer"
+	"github.com/sluice-rl/sluice/stages/replayer/perform"
 )
-
-var reductions = map[string]sluicev1.TokenReduction{
-	"sum": sluicev1.TokenReduction_TOKEN_REDUCTION_SUM, "mean": sluicev1.TokenReduction_TOKEN_REDUCTION_MEAN,
-}
 
 // progress says on a terminal or in a log how far a replay is.
 type progress struct {
@@ -27,7 +22,7 @@ func newProgress(w io.Writer) *progress { return &progress{w: w, now: time.Now} 
 
 var counted = map[string]string{"scoring": "trajectories", "grouping": "steps", "batching": "steps", "writing": "records"}
 
-func (p *progress) show(at replayer.Progress) {
+func (p *progress) show(at perform.Progress) {
 	if at.Phase != p.phase {
 		p.phase, p.since, p.from = at.Phase, p.now(), at.Done
 	}

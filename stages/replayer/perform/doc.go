@@ -1,4 +1,4 @@
-// Package replayer performs a replay: it reads what was recorded, from Kafka or an
+// Package perform performs a replay: it reads what was recorded, from Kafka or an
 // archive, runs it through package replay on all processors, and writes the result to
 // topics of the replay's own or to an archive.
 //
@@ -16,4 +16,4 @@
 //  3. A replay that was begun under one configuration is not resumed under another.
 //  4. Memory holds some chunks of records, the recorded closings, and about 200 bytes for
 //     each trajectory. What batches need of the trajectories is kept on disk meanwhile.
-package replayer
+package perform

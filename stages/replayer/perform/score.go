@@ -1,4 +1,4 @@
-package replayer
+package perform
 
 import (
 	"context"
