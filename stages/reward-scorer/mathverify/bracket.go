@@ -52,6 +52,9 @@ func (p *parser) bracket() (*node, error) {
 func (p *parser) braces() (*node, error) {
 	if p.peekAt(1).op("}") {
 		p.pos += 2
+		if (p.peek().op("^") || p.peek().op("_")) && choosesAt(p.toks, p.pos) {
+			return p.choose() // {}^{10}C_3
+		}
 		if p.startsFactor(p.peek()) || p.peek().kind == tWord {
 			return p.power() // an empty group in front of something
 		}
@@ -68,6 +71,19 @@ func (p *parser) braces() (*node, error) {
 		return tree(opSet, n.kids...), nil
 	}
 	return n, nil
+}
+
+// choosesAt says whether "^{10}C_" stands there.
+func choosesAt(toks []token, at int) bool {
+	n := at + 1
+	if n < len(toks) && toks[n].op("{") {
+		for n++; n < len(toks)-1 && n < at+12 && !toks[n].op("}"); n++ {
+		}
+	}
+	if n+2 >= len(toks) || !toks[n+1].is(tLetter, "C") && !toks[n+1].is(tLetter, "P") {
+		return false
+	}
+	return toks[n+2].op("_") || toks[n+2].op("^")
 }
 
 // set reads \{…\}, also with a condition behind a bar or a colon.
@@ -278,6 +294,12 @@ func (p *parser) apply(name string, base *node, kids []*node) (*node, error) {
 		return pow(leaf(opE), mul(leaf(opI), kids[0].rewrite(radians))), nil
 	case "exp":
 		return pow(leaf(opE), kids[0]), nil
+	case "square":
+		return pow(kids[0], integer(2)), nil
+	case "cube":
+		return pow(kids[0], integer(3)), nil
+	case "reciprocal":
+		return pow(kids[0], integer(-1)), nil
 	case "sgn":
 		return div(kids[0], call("abs", kids[0])), nil
 	}

@@ -1,6 +1,9 @@
 package mathverify
 
-import "math/big"
+import (
+	"math/big"
+	"slices"
+)
 
 // maxDegree bounds the polynomials that are integrated.
 const maxDegree = 40
@@ -176,6 +179,51 @@ func derivative(n *node, x string) *node {
 	return d
 }
 
+// sum and product leave out what changes nothing and put whole numbers together,
+// so that high derivatives stay small.
+func sum(terms []*node) *node {
+	if len(terms) == 0 {
+		return integer(0)
+	}
+	return add(terms...)
+}
+
+func product(factors []*node) *node {
+	whole, rest := big.NewRat(1, 1), factors[:0:0]
+	for _, f := range factors {
+		parts := []*node{f}
+		if f.op == opMul {
+			parts = f.kids
+		}
+		for _, p := range parts {
+			if p.op == opNum && p.long == "" && !p.dec && whole.Num().BitLen() < 512 {
+				whole.Mul(whole, p.num)
+			} else {
+				rest = append(rest, p)
+			}
+		}
+	}
+	if whole.Cmp(big.NewRat(1, 1)) != 0 || len(rest) == 0 {
+		rest = append([]*node{rational(whole)}, rest...)
+	}
+	return mul(rest...)
+}
+
+// lowered is base^(e-1).
+func lowered(base, e *node) *node {
+	if e.op == opNum && e.long == "" && !e.dec {
+		switch less := new(big.Rat).Sub(e.num, big.NewRat(1, 1)); {
+		case less.Sign() == 0:
+			return integer(1)
+		case less.Cmp(big.NewRat(1, 1)) == 0:
+			return base
+		default:
+			return pow(base, rational(less))
+		}
+	}
+	return pow(base, sub(e, integer(1)))
+}
+
 func derive(n *node, x string) *node {
 	if !n.any(func(k *node) bool { return k.op == opSym && k.name == x }) {
 		if n.op == opBig || n.op == opFunc && n.name[0] == '@' {
@@ -193,7 +241,7 @@ func derive(n *node, x string) *node {
 				return nil
 			}
 		}
-		return add(kids...)
+		return sum(slices.DeleteFunc(kids, isZero))
 	case opMul:
 		var terms []*node
 		for i, k := range n.kids {
@@ -201,10 +249,13 @@ func derive(n *node, x string) *node {
 			if d == nil {
 				return nil
 			}
+			if isZero(d) {
+				continue
+			}
 			factors := append([]*node{d}, n.kids[:i]...)
-			terms = append(terms, mul(append(factors, n.kids[i+1:]...)...))
+			terms = append(terms, product(append(factors, n.kids[i+1:]...)))
 		}
-		return add(terms...)
+		return sum(terms)
 	case opPow:
 		base, e := n.kids[0], n.kids[1]
 		db, de := derivative(base, x), derivative(e, x)
@@ -213,7 +264,7 @@ func derive(n *node, x string) *node {
 		}
 		var terms []*node
 		if !isZero(db) {
-			terms = append(terms, mul(e, pow(base, sub(e, integer(1))), db))
+			terms = append(terms, product([]*node{e, lowered(base, e), db}))
 		}
 		if !isZero(de) {
 			if base.op == opE {
@@ -222,10 +273,7 @@ func derive(n *node, x string) *node {
 				terms = append(terms, mul(n, call("ln", base), de))
 			}
 		}
-		if len(terms) == 0 {
-			return integer(0)
-		}
-		return add(terms...)
+		return sum(terms)
 	case opFunc:
 		switch {
 		case n.name == "root" && len(n.kids) == 2:

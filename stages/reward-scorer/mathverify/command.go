@@ -195,7 +195,7 @@ func (p *parser) derivative() (string, int) {
 			p.pos += 2
 		}
 		n := len(t.text)
-		ok := t.kind == tNum && n == 1 && t.text >= "1" && t.text <= "4" && (first || int(t.text[0]-'0') == times)
+		ok := t.kind == tNum && n == 1 && t.text >= "1" && (first || int(t.text[0]-'0') == times)
 		if ok {
 			times = int(t.text[0] - '0')
 		}
@@ -316,6 +316,10 @@ func (p *parser) environment() (*node, error) {
 			}
 			row = 0
 		default:
+			if w := strings.ToLower(t.text); t.kind == tWord && row > 0 && (w == "if" || w == "when" || w == "for" || w == "where") {
+				p.pos++
+				continue
+			}
 			n, err := p.item(stop)
 			if err != nil {
 				return nil, err

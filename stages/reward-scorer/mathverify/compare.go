@@ -44,7 +44,7 @@ func compareTexts(gold, pred, g, p string, o Options) (v Verdict) {
 		c.decimals = DefaultDecimals
 	}
 	// A sentence equals itself, whatever would be extracted from it.
-	if whole := strings.TrimSpace(gold); whole != g && len(whole) < 4096 && (whole == strings.TrimSpace(pred) || sameWriting(whole, p) || squeeze(whole) == squeeze(p)) {
+	if whole := strings.TrimSpace(gold); strings.Count(whole, " ") > 1 && len(whole) < 4096 && (whole == strings.TrimSpace(pred) || sameWriting(whole, p) || squeeze(whole) == squeeze(p)) {
 		return Verdict{Outcome: Equal, Method: MethodText, Reason: "the same text", GoldRead: clipText(g, maxRead), PredRead: clipText(p, maxRead)}
 	}
 	return c.answers(g, p)
@@ -148,7 +148,7 @@ func (c *comparer) answers(g, p string) Verdict {
 		v.Outcome, v.Method, v.Reason = Equal, MethodText, "the same text"
 		return v
 	}
-	if choiceOf(g) != "" && choiceOf(g) == choiceOf(p) {
+	if sameChoice(gt, pt) {
 		v.Outcome, v.Method, v.Reason = Equal, MethodWords, "the same choice"
 		return v
 	}
@@ -199,8 +199,29 @@ func (c *comparer) readings(v Verdict, gt, pt []token) Verdict {
 			}
 		}
 	}
+	if r.out != Equal && !c.compat && (lengthLike(gt) || lengthLike(pt)) {
+		gs, _, errG := parse(gt, reading{unitLetters: lengthLike(gt)})
+		ps, _, errP := parse(pt, reading{unitLetters: lengthLike(pt)})
+		if errG == nil && errP == nil && len(symbolsOf(gs, ps)) == 0 {
+			if s := c.value(gs, ps); s.out == Equal {
+				r = s
+				v.GoldRead, v.PredRead = gs.String(), ps.String()
+			}
+		}
+	}
 	v.Outcome, v.Method, v.Reason = r.out, r.method, r.reason
 	return v
+}
+
+// lengthLike says whether a letter that can be a unit follows white space or a
+// decimal: "5 m" and "2.5m", but not "5m".
+func lengthLike(toks []token) bool {
+	for i := 1; i < len(toks) && i < 64; i++ {
+		if t := toks[i]; t.kind == tLetter && toks[i-1].kind == tNum && (t.spaced || strings.Contains(toks[i-1].text, ".")) && strings.Contains(letterUnits, t.text) {
+			return true
+		}
+	}
+	return false
 }
 
 // productNotCall reads h(h+8) as a product where h also stands alone.
@@ -307,30 +328,45 @@ func bareToken(toks []token, i *int) token {
 	return t
 }
 
-// choiceOf returns the letter of "(B)", "B.", "B) text" or "(B) text".
-func choiceOf(s string) string {
-	s = clipText(s, 200)
-	if !strings.ContainsAny(s, "ABCDEFGHIJ") {
-		return ""
+// choiceOf is the letter of a multiple choice: "(B)", "B.", "Option B", "(B) 12",
+// "B: text". Alone says whether nothing else stands with it.
+func choiceOf(toks []token) (letter string, alone bool) {
+	i := 0
+	for i < len(toks) && i < 8 && toks[i].kind == tWord && (kinds[strings.ToLower(toks[i].text)] || classOf(strings.ToLower(toks[i].text)) == filler) {
+		i++
 	}
-	for _, wrap := range []string{`\text{`, `\textbf{`, `\mathrm{`, `\mathbf{`, "}", "$"} {
-		s = strings.ReplaceAll(s, wrap, "")
+	bracket := i < len(toks) && (toks[i].op("(") || toks[i].op("{"))
+	if bracket {
+		i++
 	}
-	s = strings.TrimSpace(strings.ReplaceAll(s, `\ `, " "))
-	for _, w := range []string{"Option ", "option ", "Choice ", "choice ", "Answer ", "answer "} {
-		s = strings.TrimPrefix(s, w)
+	if i >= len(toks) || toks[i].kind != tLetter || len(toks[i].text) != 1 || toks[i].text < "A" || toks[i].text > "J" {
+		return "", false
 	}
-	open := strings.HasPrefix(s, "(")
-	s = strings.TrimPrefix(s, "(")
-	if s == "" || s[0] < 'A' || s[0] > 'J' {
-		return ""
+	letter, rest := toks[i].text, toks[i+1:]
+	shut := len(rest) > 0 && (rest[0].op(")") || rest[0].op("}") && bracket)
+	if shut {
+		rest = rest[1:]
 	}
-	rest := s[1:]
 	switch {
-	case rest == "", open && strings.HasPrefix(rest, ")"):
-		return s[:1]
-	case strings.HasPrefix(rest, ". "), strings.HasPrefix(rest, ") "), rest == ".", rest == ")", strings.HasPrefix(rest, ": "):
-		return s[:1]
+	case len(rest) == 0 || len(rest) == 1 && rest[0].op("."):
+		return letter, true
+	case bracket && shut, rest[0].op(".") && rest[1].spaced, rest[0].op(":") && rest[1].spaced, shut && rest[0].spaced:
+		return letter, false
+	case rest[0].kind == tWord && rest[0].spaced: // "B Berlin"
+		for _, t := range rest[:min(len(rest), 12)] {
+			if w := strings.ToLower(t.text); t.kind != tWord || classOf(w) == denial || w == "or" || w == "and" {
+				return "", false
+			}
+		}
+		return letter, false
 	}
-	return ""
+	return "", false
+}
+
+// sameChoice says whether both answers choose the same letter, one of them at
+// least without more.
+func sameChoice(gt, pt []token) bool {
+	a, aloneA := choiceOf(gt)
+	b, aloneB := choiceOf(pt)
+	return a != "" && a == b && (aloneA || aloneB)
 }

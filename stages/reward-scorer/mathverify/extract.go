@@ -1,6 +1,7 @@
 package mathverify
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,6 +15,12 @@ func Extract(text string) string { return extract(text, false) }
 var perCent = []string{`\%`, "%", "pct", "percent"}
 
 const maxExtract = 4_000_000
+
+// rules find the answer of a text, from the surest sign to the least. Each
+// returns false where its sign is not there.
+var rules = []func(text string, compat bool) (answer string, ok bool){
+	boxedAnswer, taggedAnswer, markedAnswer, declaredAnswer, chosenAnswer, amountAnswer, saidAnswer,
+}
 
 func extract(text string, compat bool) string {
 	if len(text) > maxExtract {
@@ -29,85 +36,132 @@ func extract(text string, compat bool) string {
 	if i := strings.LastIndex(text, "</think>"); i >= 0 && strings.TrimSpace(text[i+len("</think>"):]) != "" {
 		text = strings.TrimSpace(text[i+len("</think>"):]) // what was thought is no answer
 	}
-	if answer, end, ok := lastBoxes(text); ok {
-		// "\boxed{255} … Final Answer: The final answer is $10,455$."
-		from := end
-		if compat {
-			from = 0 // Math-Verify prefers it wherever it stands
+	for _, rule := range rules {
+		if answer, ok := rule(text, compat); ok {
+			return answer
 		}
-		if i := strings.LastIndex(text[from:], "inal answer is"); i > 0 {
-			if rest, ok := afterAnchor(text[from+i-1:]); ok && (hasFormula(rest) || lastNumber(rest) != "") {
-				return fromSentence(rest, compat)
-			}
-		}
-		after := strings.TrimLeft(text[end:], "$ ")
-		for _, sign := range perCent {
-			if strings.HasPrefix(after, sign) {
-				return answer + " percent"
-			}
-		}
-		return answer
-	}
-	if open := strings.LastIndex(text, "<answer>"); open >= 0 {
-		rest := text[open+len("<answer>"):]
-		if end := strings.Index(rest, "</answer>"); end >= 0 {
-			rest = rest[:end]
-		}
-		return lastFormula(strings.TrimSpace(rest), compat)
-	}
-	if i := strings.Index(text, "<|im_start|>"); i > 0 {
-		text = strings.TrimSpace(text[:i])
-	}
-	if i := strings.LastIndex(text, "####"); i >= 0 { // GSM8K's mark
-		if rest := strings.TrimSpace(text[i+4:]); len(rest) < 40 && countWords(rest) == 0 && lastNumber(rest) != "" {
-			return rest
-		}
-	}
-	if rest, ok := afterAnchor(text); ok {
-		if w := leadingChoice(rest); w != "" {
-			return w
-		}
-		return fromSentence(rest, compat)
-	}
-	if w := leadingChoice(text); w != "" {
-		return w
-	}
-	if w := chosen(text); w != "" {
-		return w
-	}
-	if strings.Count(text, "$")-strings.Count(text, `\$`) == 1 && strings.Contains(strings.Trim(text, "$ "), "$") {
-		if n := lastNumber(text); n != "" { // an amount of money: "2,74 $ a piece"
-			return n
-		}
-	}
-	if n := numberBehindWords(text); n != "" {
-		return n
-	}
-	if words := countWords(text); words >= 5 || words >= 1 && hasFormula(text) || words >= 3 && endsSentence(text) {
-		return fromSentence(text, compat)
 	}
 	return lastFormula(text, compat)
 }
 
-// numberBehindWords returns the number of "Total: 17", "I get 17" or "Hence, 17."
-func numberBehindWords(text string) string {
-	for _, w := range []string{"Hence,", "Thus,", "So,", "Therefore,"} {
-		if strings.HasPrefix(text, w) { // no comma of a list
-			text = strings.Replace(text, ",", "", 1)
+// boxedAnswer is what stands in the last box, or what a sentence behind it
+// declares: "\boxed{255} … The final answer is $10,455$."
+func boxedAnswer(text string, compat bool) (string, bool) {
+	answer, end, ok := lastBoxes(text)
+	if !ok {
+		return "", false
+	}
+	from := end
+	if compat {
+		from = 0 // Math-Verify prefers it wherever it stands
+	}
+	if i := strings.LastIndex(text[from:], "inal answer is"); i > 0 {
+		if rest, ok := afterAnchor(text[from+i-1:]); ok && (hasFormula(rest) || lastNumber(rest) != "") {
+			return fromSentence(rest, compat), true
 		}
 	}
-	rest := strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ :")
-	lead := strings.TrimSpace(text[:len(text)-len(rest)])
-	n := lastNumber(rest)
-	if n == "" || strings.TrimRight(rest, ". ") != n || countWords(lead) == 0 || changesValue(strings.TrimRight(lead, ": ")) {
-		return ""
-	}
-	for _, w := range strings.FieldsFunc(strings.ToLower(lead), func(r rune) bool { return r == ' ' || r == ':' }) {
-		if w == "and" || w == "or" || w == "sqrt" || w == "pi" || plainFunctions[w] {
-			return ""
+	if rest, ok := afterAnchor(text[end:]); ok && !compat {
+		if line, _, _ := strings.Cut(rest, "\n"); clean(line) {
+			return line, true
 		}
 	}
-	return n
+	after := strings.TrimLeft(text[end:min(len(text), end+40)], "$ ")
+	for _, sign := range perCent {
+		if strings.HasPrefix(after, sign) {
+			return answer + " percent", true
+		}
+	}
+	return answer, true
+}
+
+// taggedAnswer is what stands between <answer> and </answer>.
+func taggedAnswer(text string, compat bool) (string, bool) {
+	open := strings.LastIndex(text, "<answer>")
+	if open < 0 {
+		return "", false
+	}
+	rest, _, _ := strings.Cut(text[open+len("<answer>"):], "</answer>")
+	return lastFormula(strings.TrimSpace(rest), compat), true
+}
+
+// markedAnswer is the line behind GSM8K's mark.
+func markedAnswer(text string, _ bool) (string, bool) {
+	i := strings.LastIndex(text, "####")
+	if i < 0 {
+		return "", false
+	}
+	rest, _, _ := strings.Cut(strings.TrimSpace(text[i+4:]), "\n")
+	rest = strings.TrimSpace(rest)
+	return rest, len(rest) < 80 && clean(rest)
+}
+
+// declaredAnswer is what "the answer is" declares.
+func declaredAnswer(text string, compat bool) (string, bool) {
+	text = turnOf(text)
+	rest, ok := afterAnchor(text)
+	if !ok {
+		return "", false
+	}
+	if w := leadingChoice(rest); w != "" {
+		return w, true
+	}
+	return fromSentence(rest, compat), true
+}
+
+// turnOf cuts off what a model wrote for its next reader.
+func turnOf(text string) string {
+	if i := strings.Index(text, "<|im_start|>"); i > 0 {
+		return strings.TrimSpace(text[:i])
+	}
+	return text
+}
+
+// chosenAnswer is the letter of a multiple choice.
+func chosenAnswer(text string, _ bool) (string, bool) {
+	text = turnOf(text)
+	if w := leadingChoice(text); w != "" {
+		return w, true
+	}
+	w := chosen(text)
+	return w, w != ""
+}
+
+// amountAnswer is an amount of money with its sign: "2,74 $ a piece".
+func amountAnswer(text string, _ bool) (string, bool) {
+	text = turnOf(text)
+	if strings.Count(text, "$")-strings.Count(text, `\$`) != 1 || !strings.Contains(strings.Trim(text, "$ "), "$") {
+		return "", false
+	}
+	n := lastNumber(text)
+	return n, n != ""
+}
+
+// saidAnswer is the answer of a text that is prose.
+func saidAnswer(text string, compat bool) (string, bool) {
+	text = turnOf(text)
+	if !compat && len(text) < 200 && clean(text) {
+		return text, true
+	}
+	if words := countWords(text); words >= 5 || words >= 1 && hasFormula(text) || words >= 3 && endsSentence(text) {
+		return fromSentence(text, compat), true
+	}
+	return "", false
+}
+
+// clean says whether a text reads as an answer in which no word counts that is
+// not understood.
+func clean(text string) bool {
+	toks, err := lex(text)
+	if err != nil || len(toks) > 200 {
+		return false
+	}
+	n, _, err := parse(toks, reading{})
+	if err != nil || n.op == opRel && len(n.kids) > 2 && slices.ContainsFunc(toks, func(t token) bool { return t.kind == tWord }) {
+		return false
+	}
+	return !n.any(func(k *node) bool {
+		return k.op == opWords && (!nameInWords(k.name) || n == k) || !k.remark.allFree()
+	})
 }
 
 // bareAnswer says whether a short text is surely nothing but a formula, so that
@@ -180,7 +234,7 @@ func afterAnchor(text string) (string, bool) {
 	if best < 0 {
 		return "", false
 	}
-	rest := strings.TrimLeft(text[best:], " :：*}\n")
+	rest, _, _ := strings.Cut(strings.TrimLeft(text[best:], " :：*}\n"), `\boxed{`)
 	for _, remark := range []string{"I hope it is correct", " because ", "(because ", " since ", "(since "} {
 		rest, _, _ = strings.Cut(rest, remark)
 	}
@@ -191,9 +245,25 @@ func afterAnchor(text string) (string, bool) {
 	return rest, rest != ""
 }
 
-// fromSentence takes the last formula of a sentence, or all of it if it is
-// short, or its last number.
+// fromSentence takes what a sentence says: all of it if it is understood, what
+// its last "is" or "=" gives, or its last formula, bracket, number or choice. A
+// sentence that denies what would be taken is taken whole.
 func fromSentence(text string, compat bool) string {
+	sentence := firstSentence(text)
+	if !compat && len(sentence) < 200 && len(sentence) < len(text) && clean(sentence) {
+		return sentence
+	}
+	answer := takenFrom(text, compat)
+	if answer != text && deniedIn(text, answer) {
+		return text
+	}
+	return answer
+}
+
+func takenFrom(text string, compat bool) string {
+	if !compat && len(text) < 200 && clean(text) {
+		return text
+	}
 	if hasFormula(text) {
 		// "the maximum of $f(x)$ is 19."
 		tail := text[max(strings.LastIndexByte(text, '$'), strings.LastIndex(text, `\)`), strings.LastIndex(text, `\]`))+1:]
@@ -203,6 +273,9 @@ func fromSentence(text string, compat bool) string {
 		if f := lastFormula(text, compat); f != text {
 			return f
 		}
+	}
+	if given, ok := copula(text); ok && !compat {
+		return given
 	}
 	if countWords(text) <= 2 && len(text) < 200 {
 		return text
@@ -220,6 +293,65 @@ func fromSentence(text string, compat bool) string {
 		return w
 	}
 	return text
+}
+
+// firstSentence is the text up to the first full stop or line's end outside of
+// formulas.
+func firstSentence(text string) string {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '$', '\\':
+			return text
+		case '\n':
+			return text[:i]
+		case '.', '!', '?':
+			if i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\n') {
+				return text[:i]
+			}
+		}
+	}
+	return text
+}
+
+// copula is what the last "is" or "=" of a text gives, if it is understood.
+func copula(text string) (string, bool) {
+	best := -1
+	tail := text[max(0, len(text)-200):]
+	for _, be := range []string{" is ", " are ", " equals ", "=", "是", "为"} {
+		if i := strings.LastIndex(tail, be); i >= 0 {
+			best = max(best, i+len(be))
+		}
+	}
+	if best < 0 {
+		return "", false
+	}
+	given := strings.TrimSpace(tail[best:])
+	return given, lastNumber(given) != "" && clean(given)
+}
+
+// deniedIn says whether the clause around what is taken denies it: "so it is not
+// 7", "7 is wrong".
+func deniedIn(text, taken string) bool {
+	at := strings.LastIndex(text, taken)
+	if at < 0 {
+		return false
+	}
+	before := text[max(0, at-120):at]
+	before = before[strings.LastIndexAny(before, ".,;:!?\n")+1:]
+	after := text[at+len(taken) : min(len(text), at+len(taken)+60)]
+	if i := strings.IndexAny(after, ".,;:!?\n"); i >= 0 {
+		after = after[:i]
+	}
+	toks, err := lex(strings.NewReplacer("$", " ", `\(`, " ", `\)`, " ", "*", " ").Replace(before + " 0 " + after))
+	if err != nil {
+		return false
+	}
+	for _, t := range toks {
+		if t.kind == tWord && classOf(strings.ToLower(t.text)) == denial && !t.word("without") && !t.word("no") || t.is(tRel, "!=") {
+			return true
+		}
+	}
+	return false
 }
 
 // lastBracket returns the pair or interval at the end of "The point is (3, 4)."
@@ -355,82 +487,98 @@ func countWords(text string) int {
 	return n
 }
 
-func hasFormula(text string) bool {
-	if strings.Count(text, "$")-strings.Count(text, `\$`) >= 2 {
-		if _, stop := lastDollars(text); stop >= 0 {
-			return true
-		}
-	}
-	return strings.Contains(text, `\[`) || strings.Contains(text, `\(`)
-}
+func hasFormula(text string) bool { return len(formulas(text, false)) > 0 }
 
-// lastFormula returns the content of the last $…$, \(…\) or \[…\], joined with
-// the one before it by "and".
-func lastFormula(text string, compat bool) string {
-	best, end, skipped := "", -1, false
-	for _, d := range [][2]string{{`\[`, `\]`}, {`\(`, `\)`}} {
-		stop := strings.LastIndex(text, d[1])
-		if stop < 0 {
-			continue
-		}
-		start := strings.LastIndex(text[:stop], d[0])
-		if start < 0 || stop <= end {
-			continue
-		}
-		content := text[start+2 : stop]
-		if compat && d[0] == `\(` && strings.Contains(content, "\n") {
-			skipped = true
-			continue // Math-Verify reads no inline formula over several lines
-		}
-		best, end = content, stop
-	}
-	if content, stop := lastDollars(text); stop > end {
-		best, end = content, stop
-	}
-	switch {
-	case end < 0 && skipped:
-		return ""
-	case end < 0:
-		return text
-	}
-	return strings.TrimSpace(best)
-}
+// stretch is where a formula stands: from..to is its content, at..end with its
+// signs.
+type stretch struct{ at, from, to, end int }
 
-// lastDollars returns the content of the last $…$ or $$…$$ and where it ends,
-// or -1. A sign that money stands behind, as in "$9 + $3 = $12", opens nothing.
-func lastDollars(text string) (string, int) {
-	var marks []int // the last sign of each "$" or "$$"
+// formulas finds $…$, $$…$$, \(…\) and \[…\] in one pass. A sign that money
+// stands behind, as in "$9 + $3 = $12", opens nothing. Compat reads no \(…\)
+// over several lines.
+func formulas(text string, compat bool) []stretch {
+	var all []stretch
+	open := stretch{at: -1}
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
+			if i+1 == len(text) {
+				return all
+			}
 			i++
+			switch c := text[i]; {
+			case c == '(' || c == '[':
+				open = stretch{at: i - 1, from: i + 1}
+			case (c == ')' || c == ']') && open.at >= 0 && text[open.at] == '\\' && closers[text[open.at+1:open.at+2]] == text[i:i+1]:
+				if !compat || c == ']' || !strings.Contains(text[open.from:i-1], "\n") {
+					all = append(all, stretch{open.at, open.from, i - 1, i + 1})
+				} else {
+					all = append(all, stretch{at: -1})
+				}
+				open.at = -1
+			}
 		case '$':
+			at := i
 			if i+1 < len(text) && text[i+1] == '$' {
 				i++
 			}
-			marks = append(marks, i)
+			switch {
+			case open.at >= 0 && text[open.at] == '\\': // inside \(…\)
+			case open.at < 0:
+				open = stretch{at: at, from: i + 1}
+			case open.from-open.at == 1 && money(text[open.from:at]):
+				open = stretch{at: at, from: i + 1}
+			default:
+				all = append(all, stretch{open.at, open.from, at, i + 1})
+				open.at = -1
+			}
 		}
 	}
-	content, from, stop := "", 0, -1
-	for i := 0; i+1 < len(marks); {
-		open, shut := marks[i], marks[i+1]
-		inner := text[open+1 : max(open+1, shut-strings.Count(text[shut-1:shut], "$"))]
-		if (open == 0 || text[open-1] != '$') && money(inner) {
-			i++
-			continue
-		}
-		// "between $12$ and $13$"
-		gap := ""
-		if stop >= 0 {
-			gap = strings.Trim(text[stop+1:open], " $")
-		}
-		if gap == "and" || gap == "or" || gap == "," {
-			inner = strings.Trim(text[from:stop], " $") + " , " + inner
-		}
-		content, from, stop = inner, open+1, shut
-		i += 2
+	return all
+}
+
+// lastFormula returns the content of the last formula, with those before it that
+// "and", "or" or a comma joins to it; the whole text if there is none.
+func lastFormula(text string, compat bool) string {
+	all := formulas(text, compat)
+	n := len(all) - 1
+	if n < 0 {
+		return text
 	}
-	return content, stop
+	if all[n].at < 0 { // not read
+		if n = slices.IndexFunc(all, func(s stretch) bool { return s.at >= 0 }); n < 0 {
+			return ""
+		}
+		for i, s := range all {
+			if s.at >= 0 {
+				n = i
+			}
+		}
+	}
+	answer := strings.TrimSpace(text[all[n].from:all[n].to])
+	for ; n > 0 && all[n-1].at >= 0; n-- {
+		gap := joiner(text[all[n-1].end:all[n].at])
+		if gap == "" {
+			break
+		}
+		answer = strings.TrimSpace(text[all[n-1].from:all[n-1].to]) + gap + answer
+	}
+	return answer
+}
+
+// joiner is what joins two formulas to one answer, or "".
+func joiner(gap string) string {
+	switch strings.Trim(gap, " ,\n") {
+	case "and":
+		return ` \text{ and } `
+	case "or":
+		return ` \text{ or } `
+	case "":
+		if strings.Contains(gap, ",") {
+			return " , "
+		}
+	}
+	return ""
 }
 
 // money says whether what stands between two signs is part of a sentence: it

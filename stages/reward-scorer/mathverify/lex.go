@@ -3,6 +3,7 @@ package mathverify
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,11 +11,12 @@ import (
 
 // Limits on what is read. They bound time and memory for hostile text.
 const (
-	maxBytes  = 400_000 // of one answer
-	maxTokens = 60_000  // of one answer
-	maxDigits = 4_000   // of one number that is written out; longer ones are only reduced modulo primes
-	maxDepth  = 1_200   // of nesting
-	maxName   = 4_000   // bytes of one symbol, to which more is attached
+	maxBytes   = 400_000 // of one answer
+	maxTokens  = 60_000  // of one answer
+	maxDigits  = 4_000   // of one number that is written out; longer ones are only reduced modulo primes
+	maxDepth   = 1_200   // of nesting
+	maxName    = 4_000   // bytes of one symbol, to which more is attached
+	maxCommand = 24      // bytes of a known command
 )
 
 // errLimit says that an answer is larger than a limit; it is then only
@@ -27,17 +29,28 @@ var raisedPrimes = regexp.MustCompile(`\^\s*(\\prime|\{\s*(\\prime\s*)+\})`)
 // composed is what follows \circ in f\circ g.
 var composed = regexp.MustCompile(`^\s*[a-zA-Z(\\]`)
 
+// mode is what the lexer is inside of: \text{…}, or a formula in it.
+type mode struct {
+	text  bool
+	depth int // of braces at which it ends
+}
+
+// lexer cuts an answer into tokens in one pass. It has no second look at any
+// text: what it is inside of stands on a stack.
 type lexer struct {
-	src    string
-	pos    int
-	spaced bool
-	wide   bool
-	out    []token
-	err    error
+	src          string
+	pos          int
+	spaced, wide bool
+	modes        []mode
+	depth        int // open braces
+	environments int // open environments
+	out          []token
+	err          error
 }
 
 // lex cuts an answer into tokens. It takes linear time. Anything that it does
-// not know becomes a letter of its own, so that nothing is dropped silently.
+// not know becomes a letter or word of its own, so that nothing is dropped
+// silently.
 func lex(src string) ([]token, error) {
 	if len(src) > maxBytes {
 		return nil, errLimit
@@ -55,7 +68,7 @@ func lex(src string) ([]token, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	return l.out, nil
+	return phrases(l.out), nil
 }
 
 func (l *lexer) emit(k kind, text string) {
@@ -66,8 +79,20 @@ func (l *lexer) emit(k kind, text string) {
 	if n := len(l.out); k == tRel && n > 0 && l.out[n-1].cmd("not") && negated[text] != "" {
 		l.out, text = l.out[:n-1], negated[text]
 	}
+	if n := len(l.out); n > 1 && l.out[n-1].op(".") && (k == tCmd && text == "end" || k == tOp && (text == `\\` || text == "&")) {
+		l.out = l.out[:n-1] // a full stop in a matrix or a list of cases
+	}
 	l.out = append(l.out, token{kind: k, spaced: l.spaced, wide: l.wide, text: text, at: l.pos})
 	l.spaced, l.wide = false, false
+}
+
+func (l *lexer) inText() bool { return len(l.modes) > 0 && l.modes[len(l.modes)-1].text }
+
+func (l *lexer) last() token {
+	if len(l.out) == 0 {
+		return token{}
+	}
+	return l.out[len(l.out)-1]
 }
 
 func (l *lexer) step() {
@@ -81,7 +106,9 @@ func (l *lexer) step() {
 	case c == '\\':
 		l.command()
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
-		l.word()
+		l.letters()
+	case c == '{' || c == '}' || c == '$':
+		l.boundary(c)
 	case c < utf8.RuneSelf:
 		l.ascii(c)
 	default:
@@ -89,8 +116,64 @@ func (l *lexer) step() {
 	}
 }
 
+// boundary reads what opens and closes groups, text and formulas.
+func (l *lexer) boundary(c byte) {
+	switch c {
+	case '{':
+		l.depth++
+		if !l.inText() {
+			l.emit(tOp, "{")
+		}
+	case '}':
+		for n := len(l.modes); n > 0 && l.modes[n-1].depth == l.depth; n-- { // also a formula that text does not close
+			text := l.modes[n-1].text
+			l.modes = l.modes[:n-1]
+			if text {
+				l.pos++
+				return
+			}
+		}
+		l.depth = max(0, l.depth-1)
+		if !l.inText() {
+			l.shut()
+		}
+	case '$':
+		l.spaced = true
+		switch n := len(l.modes); {
+		case l.inText():
+			l.modes = append(l.modes, mode{depth: l.depth})
+		case n > 0:
+			l.modes = l.modes[:n-1]
+		}
+	}
+	l.pos++
+}
+
+// shut emits a closing brace: a full stop before it ends nothing, and braces
+// around one sign, as in 3{:}00, only space it.
+func (l *lexer) shut() {
+	n := len(l.out)
+	if n > 1 && l.out[n-1].op(".") && !l.out[n-2].op("{") {
+		l.out = l.out[:n-1]
+	} else if n > 1 && l.out[n-2].op("{") && (l.out[n-1].op(":") || l.out[n-1].op("-") && n > 2 && !l.out[n-3].op("^") && !l.out[n-3].op("_") && l.out[n-3].kind != tCmd || l.out[n-1].is(tRel, "=")) {
+		l.out[n-2] = l.out[n-1]
+		l.out = l.out[:n-1]
+		return
+	}
+	l.emit(tOp, "}")
+}
+
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// lettersAt is the run of letters from there on.
+func (l *lexer) lettersAt(at int) string {
+	end := at
+	for end < len(l.src) && isLetter(l.src[end]) {
+		end++
+	}
+	return l.src[at:end]
+}
 
 func (l *lexer) number() {
 	start, dot := l.pos, false
@@ -121,6 +204,28 @@ func (l *lexer) number() {
 		}
 	}
 	l.emit(tNum, text)
+	if !dot && l.pos+2 <= len(l.src) && ordinalEnding(text, l.src[l.pos:min(len(l.src), l.pos+3)]) { // "July 4th"
+		l.pos += 2
+	}
+}
+
+// ordinalEnding says whether the letters behind a number make it an ordinal.
+func ordinalEnding(digits, rest string) bool {
+	if len(rest) > 2 && isLetter(rest[2]) {
+		return false
+	}
+	want := "th"
+	if n := len(digits); n == 1 || digits[n-2] != '1' {
+		switch digits[n-1] {
+		case '1':
+			want = "st"
+		case '2':
+			want = "nd"
+		case '3':
+			want = "rd"
+		}
+	}
+	return strings.EqualFold(rest[:2], want)
 }
 
 func (l *lexer) ascii(c byte) {
@@ -130,7 +235,7 @@ func (l *lexer) ascii(c byte) {
 	}
 	two := func(k kind, text string) { l.emit(k, text); l.pos += 2 }
 	switch {
-	case c == '*' && next == '*':
+	case c == '*' && next == '*' && !l.inText():
 		two(tOp, "^")
 		return
 	case c == '<' && next == '=', c == '=' && next == '<':
@@ -162,8 +267,14 @@ func (l *lexer) ascii(c byte) {
 	switch c {
 	case '=', '<', '>':
 		l.emit(tRel, l.src[l.pos:l.pos+1])
-	case '$', '`', '"', '#', '@':
+	case '`', '"', '#', '@':
 		l.spaced = true // delimiters of mathematics or of nothing
+	case '.', '!', '?', '\'':
+		if l.last().kind == tWord && !l.spaced && (c == '.' || l.inText()) { // the end of a sentence or of "sq."
+			l.spaced = true
+			break
+		}
+		l.emit(tOp, l.src[l.pos:l.pos+1])
 	default:
 		if c >= ' ' {
 			l.emit(tOp, l.src[l.pos:l.pos+1])
@@ -183,72 +294,22 @@ func (l *lexer) command() {
 		l.escaped(c)
 		return
 	}
-	end := l.pos + 1
-	for end < len(l.src) && isLetter(l.src[end]) {
-		end++
-	}
-	name := l.src[l.pos+1 : end]
+	name := l.lettersAt(l.pos + 1)
 	if !known(name) {
 		// "\vertx" or "\cdotx": the longest command that it starts with.
-		for cut := len(name) - 1; cut >= 2; cut-- {
+		for cut := min(len(name)-1, maxCommand); cut >= 2; cut-- {
 			if known(name[:cut]) {
-				name, end = name[:cut], l.pos+1+cut
+				name = name[:cut]
 				break
 			}
 		}
 	}
-	l.named(name, end)
+	l.named(name, l.pos+1+len(name))
 }
 
 func known(name string) bool {
-	return commands[name].class != unknownCommand
+	return len(name) <= maxCommand && commands[name].class != unknownCommand
 }
-
-// class of a command.
-type class uint8
-
-const (
-	unknownCommand class = iota
-	looks                // ignored
-	space
-	colour
-	textual
-	symbolic // becomes one token
-)
-
-type meaning struct {
-	class class
-	kind  kind
-	text  string
-}
-
-// commands is all tables of commands in one, so that each command is looked up
-// once. Later tables do not overrule earlier ones.
-var commands = func() map[string]meaning {
-	m := map[string]meaning{"displaymode": {class: symbolic, kind: tLetter, text: `\displaymode`}, "color": {class: colour}, "textcolor": {class: colour}}
-	put := func(name string, v meaning) {
-		if m[name].class == unknownCommand {
-			m[name] = v
-		}
-	}
-	for c, names := range map[class]map[string]bool{looks: ignored, space: spaces, textual: textCommands} {
-		for name := range names {
-			put(name, meaning{class: c})
-		}
-	}
-	for _, table := range []struct {
-		kind  kind
-		names map[string]string
-	}{{tRel, relations}, {tSetOp, setOps}, {tCmd, grammar}, {tOp, operators}, {tFunc, functions}, {tLetter, symbols}, {tWord, currencies}} {
-		for name, text := range table.names {
-			if text == "accent" {
-				text = "accent:" + name
-			}
-			put(name, meaning{symbolic, table.kind, text})
-		}
-	}
-	return m
-}()
 
 func (l *lexer) named(name string, end int) {
 	m := commands[name]
@@ -266,17 +327,23 @@ func (l *lexer) named(name string, end int) {
 	case space:
 		l.pos, l.spaced, l.wide = end, true, l.wide || name == "quad" || name == "qquad"
 		if name == "hspace" || name == "vspace" {
-			_, l.pos = l.group(end)
+			l.skipGroup()
 		}
-	case colour:
-		_, l.pos = l.group(end)
+	case dropped:
+		l.pos = end
+		l.skipGroup()
 	case textual:
-		content, after := l.group(end)
-		l.text(name, content, after)
-		l.pos = after
+		l.pos = end
+		l.text(name)
 	case symbolic:
 		if n := len(l.out); name == "circ" && n > 0 && l.out[n-1].kind == tLetter && composed.MatchString(l.src[end:]) {
 			m.text = "∘" // no degrees, and f∘g is no product
+		}
+		switch {
+		case m.kind == tCmd && m.text == "begin":
+			l.environments++
+		case m.kind == tCmd && m.text == "end":
+			l.environments = max(0, l.environments-1)
 		}
 		l.emit(m.kind, m.text)
 		l.pos = end
@@ -294,35 +361,28 @@ func (l *lexer) escaped(c byte) {
 		l.emit(tOp, "%")
 	case '\\':
 		// "\\frac" is a backslash too many, "\\ x" ends a line.
-		if rest := l.src[l.pos+2:]; len(rest) > 1 && isLetter(rest[0]) && isLetter(rest[1]) {
-			end := 0
-			for end < len(rest) && isLetter(rest[end]) {
-				end++
-			}
-			if known(rest[:end]) && !insideEnvironment(l.out) {
-				l.pos++
-				return
-			}
+		if name := l.lettersAt(l.pos + 2); len(name) > 1 && known(name) && l.environments == 0 {
+			l.pos++
+			return
 		}
 		l.emit(tOp, `\\`)
 	case '|':
 		l.emit(tCmd, "norm")
-	case ' ', ',', ';', ':', '!', '>', '\n', '\t', '/', '(', ')', '[', ']', '$', '-':
-		switch c {
-		case '!': // draws together: "32,\! 349" is one number
-			l.pos += 2
-			for l.pos < len(l.src) && l.src[l.pos] == ' ' {
-				l.pos++
-			}
-			l.spaced = false
-			return
-		case '(', ')', '[', ']':
-			// Delimiters of mathematics. A bracket of an interval is never escaped.
-			l.spaced = true
-		default:
+	case '$':
+		// A sign of money stands before or behind a number.
+		if rest := strings.TrimLeft(l.src[l.pos+2:min(len(l.src), l.pos+8)], ` \,!~`); rest != "" && (isDigit(rest[0]) || rest[0] == '.') {
+			l.emit(tWord, "dollar")
+		} else {
 			l.spaced = true
 		}
-	case '_', '&', '#':
+	case '!': // draws together: "32,\! 349" is one number
+		l.pos += 2
+		for l.pos < len(l.src) && l.src[l.pos] == ' ' {
+			l.pos++
+		}
+		l.spaced = false
+		return
+	case ' ', ',', ';', ':', '>', '\n', '\t', '/', '(', ')', '[', ']', '-', '_', '&', '#':
 		l.spaced = true
 	default:
 		l.pos++ // a stray backslash
@@ -331,88 +391,233 @@ func (l *lexer) escaped(c byte) {
 	l.pos += 2
 }
 
-func insideEnvironment(out []token) bool {
-	depth := 0
-	for i := len(out) - 1; i >= 0 && i > len(out)-4000; i-- {
-		if out[i].cmd("end") {
-			depth++
-		} else if out[i].cmd("begin") {
-			if depth == 0 {
-				return true
-			}
-			depth--
-		}
+// skipGroup moves behind the braces at this place, or behind one character.
+func (l *lexer) skipGroup() {
+	for l.pos < len(l.src) && (l.src[l.pos] == ' ' || l.src[l.pos] == '*') {
+		l.pos++
 	}
-	return false
-}
-
-// group returns the braces' content from at on and the offset behind it. An
-// unclosed group runs to the end; without a group it is the next character.
-func (l *lexer) group(at int) (string, int) {
-	for at < len(l.src) && l.src[at] == ' ' {
-		at++
+	if l.pos >= len(l.src) {
+		return
 	}
-	if at >= len(l.src) {
-		return "", at
-	}
-	if l.src[at] != '{' {
-		_, n := utf8.DecodeRuneInString(l.src[at:])
-		return l.src[at : at+n], at + n
+	if l.src[l.pos] != '{' {
+		_, n := utf8.DecodeRuneInString(l.src[l.pos:])
+		l.pos += n
+		return
 	}
 	depth := 0
-	for i := at; i < len(l.src); i++ {
-		switch l.src[i] {
+	for ; l.pos < len(l.src); l.pos++ {
+		switch l.src[l.pos] {
 		case '\\':
-			i++
+			l.pos++
 		case '{':
 			depth++
 		case '}':
 			if depth--; depth == 0 {
-				return l.src[at+1 : i], i + 1
+				l.pos++
+				return
 			}
 		}
 	}
-	return l.src[at+1:], len(l.src)
+	l.pos = len(l.src)
 }
 
-// text emits the content of \text and its like: a number inside is a number,
-// a single letter inside \mathrm a symbol, anything else a word.
-func (l *lexer) text(command, content string, after int) {
-	if l.unitText(content) {
+// text enters the braces of \text and its like. Upright names, as in
+// \operatorname{foo} and \mathrm{d}, are read at once.
+func (l *lexer) text(command string) {
+	at := l.pos
+	for at < len(l.src) && (l.src[at] == ' ' || l.src[at] == '*') {
+		at++
+	}
+	if at >= len(l.src) || l.src[at] != '{' {
+		return // it holds one token, which is read as it is
+	}
+	if name := l.lettersAt(at + 1); name != "" && at+1+len(name) < len(l.src) && l.src[at+1+len(name)] == '}' && l.upright(command, name, at+2+len(name)) {
+		l.pos = at + 2 + len(name)
 		return
 	}
-	if strings.ContainsAny(content, `0123456789\$`) || strings.ContainsAny(content, "+-*/=<>^") && !strings.Contains(content, " ") {
-		inner := &lexer{src: content, spaced: l.spaced}
-		for inner.pos < len(inner.src) && inner.err == nil {
-			inner.step()
+	l.pos = at + 1
+	l.depth++
+	l.modes = append(l.modes, mode{text: true, depth: l.depth})
+}
+
+// upright emits a name that is the whole content of its braces, if it is not
+// words: a function, or a letter.
+func (l *lexer) upright(command, name string, after int) bool {
+	quantity := endsQuantity(l.last())
+	switch {
+	case name == "mod":
+		l.emit(tCmd, name)
+	case functions[name] != "" && (!quantity || units[name] == "" || l.argumentAt(after)):
+		l.emit(tFunc, functions[name])
+	case len(name) > 1 && units[name] == "" && (command == "mathrm" && l.bracketAt(after) || command == "operatorname" && l.argumentAt(after) && name != "and" && name != "or"):
+		l.emit(tLetter, `\`+name) // an unknown function must not be dropped like a remark
+	case command == "mathrm" && (name == "e" || name == "i" || name == "d") || command == "operatorname" && len(name) == 1:
+		l.emit(tLetter, name)
+	default:
+		return false
+	}
+	return true
+}
+
+// bracketAt says whether a round bracket opens at this offset.
+func (l *lexer) bracketAt(at int) bool {
+	return strings.HasPrefix(l.src[at:], "(") || strings.HasPrefix(l.src[at:], `\left(`)
+}
+
+// argumentAt says whether a quantity begins there.
+func (l *lexer) argumentAt(at int) bool {
+	rest := strings.TrimLeft(l.src[at:min(len(l.src), at+20)], " {")
+	for _, name := range []string{`\frac`, `\sqrt`, `\begin`, `\left`} {
+		if strings.HasPrefix(rest, name) {
+			return true
 		}
-		if len(l.out)+len(inner.out) > maxTokens {
-			l.err = errLimit
+	}
+	return rest != "" && (rest[0] == '(' || isDigit(rest[0]) || isLetter(rest[0]))
+}
+
+// endsQuantity says whether a quantity may end with this token.
+func endsQuantity(t token) bool {
+	switch t.kind {
+	case tNum, tLetter:
+		return true
+	case tOp:
+		return strings.Contains(")]}|%°!'", t.text) || t.text == `\}`
+	case tCmd:
+		return t.text == "pi" || t.text == "infty" || t.text == "dots" || t.text == "rfloor" || t.text == "rceil" || t.text == "norm" || t.text == "emptyset"
+	}
+	return false
+}
+
+// shortWords are the words of up to three letters that are words wherever they
+// stand.
+var shortWords = map[string]bool{
+	"and": true, "or": true, "the": true, "is": true, "are": true, "yes": true, "no": true, "odd": true, "dne": true, "if": true, "for": true, "all": true, "any": true, "per": true,
+	"none": true, "not": true, "of": true, "to": true, "when": true, "am": true, "pm": true, "one": true, "two": true, "six": true, "ten": true, "in": true, "sq": true,
+}
+
+// wordish guesses whether a run of bare letters is a word rather than a product
+// of variables: it is long, or follows white space and reads like English.
+func wordish(run string, spaced bool) bool {
+	n := len(run)
+	if n >= 4 {
+		return true
+	}
+	lower := strings.ToLower(run)
+	if n == 3 && spaced && (months[lower] || monthNames[lower] != "") {
+		return true
+	}
+	if lower != run && run == strings.ToUpper(run) {
+		return false // NO is a length in geometry
+	}
+	if shortWords[lower] || bareUnits[run] {
+		return true
+	}
+	return n == 3 && spaced && strings.ContainsAny(lower, "aeiou") && lower != "abc" && lower == run
+}
+
+// letters reads a run of letters: a word, a name, or a product of variables.
+func (l *lexer) letters() {
+	run := l.lettersAt(l.pos)
+	end := l.pos + len(run)
+	if r, _ := utf8.DecodeRuneInString(l.src[end:]); r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) && asciiOf(r) == 0 && !strings.ContainsRune(superscripts, r) {
+		l.foreignWord() // "réponse"
+		return
+	}
+	if l.last().kind == tNum && strings.ContainsAny(run[:1], "apAP") {
+		for _, spelling := range []string{"a.m", "p.m", "A.M", "P.M", "AM", "PM"} {
+			if rest, ok := strings.CutPrefix(l.src[l.pos:], spelling); ok && (rest == "" || !isLetter(rest[0])) {
+				l.emit(tWord, units[strings.ToLower(spelling)])
+				l.pos += len(spelling)
+				return
+			}
+		}
+	}
+	start := l.spaced || l.pos == 0
+	switch {
+	case len(run) == 1 && l.article(run, end):
+		l.emit(tWord, run)
+	case len(run) == 1:
+		l.emit(tLetter, run)
+		l.out[max(0, len(l.out)-1)].upright = l.inText()
+	case l.inText():
+		l.word(run)
+		return
+	case plainFunctions[run] && (units[run] == "" || !endsQuantity(l.last()) || l.argumentAt(end)):
+		l.emit(tFunc, functions[run])
+	case run == "sqrt" || run == "mod" || run == "pi":
+		l.emit(tCmd, run)
+	case run == "infinity" || run == "inf" || run == "oo":
+		l.emit(tCmd, "infty")
+	case len(run) > 3 && slices.Contains(greek, run):
+		l.emit(tLetter, run)
+	case wordish(run, start), start && len(run) == 2 && functionWords[strings.ToLower(run)] && l.wordBehind(end), start && l.last().kind == tWord, l.spaced && l.last().kind == tNum && units[run] != "":
+		l.word(run)
+		return
+	default:
+		l.product(run)
+		return
+	}
+	l.pos = end
+}
+
+// functionWords are words of two letters that are words in front of others.
+var functionWords = map[string]bool{"it": true, "we": true, "he": true, "by": true, "at": true, "on": true, "so": true, "an": true, "my": true, "be": true, "as": true, "us": true, "do": true}
+
+// wordBehind says whether another word follows.
+func (l *lexer) wordBehind(end int) bool {
+	return end+2 < len(l.src) && l.src[end] == ' ' && isLetter(l.src[end+1]) && isLetter(l.src[end+2])
+}
+
+// article says whether a single letter is the article of a word behind it, or
+// the I of somebody who speaks.
+func (l *lexer) article(run string, end int) bool {
+	if run != "a" && run != "A" && run != "I" || end >= len(l.src) || l.src[end] != ' ' || l.pos > 0 && !l.spaced && !l.inText() {
+		return false
+	}
+	next := l.lettersAt(end + 1)
+	switch run {
+	case "A": // the letter of a choice
+		return multiples[next] > 0 || denominator(next) > 0
+	case "I":
+		return len(next) > 1 && strings.ToLower(next) == next && wordish(next, true) && !shortWords[next]
+	}
+	return len(next) > 2 && wordish(next, true) && (!shortWords[next] || next == "one" || next == "ten") && functions[next] == ""
+}
+
+// word emits a word with the hyphens and apostrophes in it; number words stay
+// apart, so that twenty-one is read.
+func (l *lexer) word(run string) {
+	end := l.pos + len(run)
+	for end+1 < len(l.src) && (l.src[end] == '-' || l.src[end] == '\'') && isLetter(l.src[end+1]) {
+		more := l.lettersAt(end + 1)
+		if l.src[end] == '-' && (len(run) < 3 || len(more) < 3) && !l.inText() || len(run) < 2 {
+			break
+		}
+		if _, numeric := smallNumerals[strings.ToLower(run)]; numeric || denominator(strings.ToLower(more)) > 0 {
+			l.emit(tWord, run)
+			l.pos = end + 1
+			l.word(more)
 			return
 		}
-		l.out = append(l.out, inner.out...)
-		return
+		run = l.src[l.pos : end+1+len(more)]
+		end += 1 + len(more)
 	}
-	word := strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '~' || unicode.IsSpace(r) {
-			return ' '
+	l.emit(tWord, run)
+	l.pos = end
+}
+
+// product emits letters that are variables, or a function's name and its
+// argument.
+func (l *lexer) product(run string) {
+	for _, name := range []string{"sin", "cos", "tan", "ln", "log", "cot", "sec"} {
+		if strings.HasPrefix(run, name) {
+			l.emit(tFunc, functions[name])
+			l.pos += len(name)
+			return
 		}
-		return r
-	}, content))
-	switch {
-	case word == "":
-		l.spaced = true
-	case word == "," || word == ";":
-		l.emit(tOp, word)
-	case word == "mod":
-		l.emit(tCmd, word)
-	case functions[word] != "":
-		l.emit(tFunc, functions[word])
-	case len(word) > 1 && units[word] == "" && (command == "mathrm" && l.bracketAt(after) || command == "operatorname" && l.argumentAt(after) && word != "and" && word != "or"):
-		l.emit(tLetter, `\`+word) // an unknown function must not be dropped like a remark
-	case command == "mathrm" && (word == "e" || word == "i" || word == "d") || command == "operatorname" && len(word) == 1:
-		l.emit(tLetter, word)
-	default:
-		l.emit(tWord, word)
+	}
+	for i := range len(run) {
+		l.emit(tLetter, run[i:i+1])
+		l.pos++
 	}
 }

@@ -50,8 +50,8 @@ func spelledChoices(list []*node) string {
 // repetitions.
 func (c *comparer) without(a, b []*node) (restA, restB []*node) {
 	key := func(n *node) string {
-		if u := unitOf(n); u != "" && !c.compat {
-			return u + " " + n.String()
+		if n.marked && !c.compat {
+			return unitOf(n) + " " + remarkOn(n).key() + " " + n.String()
 		}
 		if n.isExpr() {
 			if r, ok := smallFraction(n); ok {
@@ -106,6 +106,14 @@ func (n *node) hash64() []byte {
 	return b
 }
 
+// element compares two elements: a set as an element is no number.
+func (c *comparer) element(x, y *node) result {
+	if !c.compat && x.op != y.op && (x.op == opSet || x.op == opEmpty || y.op == opSet || y.op == opEmpty) && (x.isExpr() || y.isExpr()) {
+		return different(MethodStructure, "a set against a number")
+	}
+	return c.value(x, y)
+}
+
 // match looks for a partner of each answer on the other side.
 func (c *comparer) match(a, b []*node) result {
 	open := result{}
@@ -113,7 +121,7 @@ func (c *comparer) match(a, b []*node) result {
 	for _, x := range a {
 		any := false
 		for j, y := range b {
-			r := c.value(x, y)
+			r := c.element(x, y)
 			if r.out == Equal {
 				any, found[j] = true, true
 				break
@@ -135,7 +143,7 @@ func (c *comparer) match(a, b []*node) result {
 		}
 		any := false
 		for _, x := range a {
-			r := c.value(x, y)
+			r := c.element(x, y)
 			if any = r.out == Equal; any {
 				break
 			}

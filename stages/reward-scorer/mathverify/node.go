@@ -50,18 +50,20 @@ const (
 // node is one vertex of a reading. Nodes are never changed once they are
 // shared.
 type node struct {
-	op    op
-	name  string
-	kids  []*node
-	rels  []string
-	num   *big.Rat
-	cols  int
-	unit  string // of a quantity, at the top of an answer
-	dec   bool   // opNum: written with a decimal point
-	long  string // opNum: the digits, if too many for num
-	hash  [2]uint64
-	depth int32 // of the tree below, at least 1
-	size  int32 // nodes of the tree below, shared ones each time, at most maxSize
+	op     op
+	name   string
+	kids   []*node
+	rels   []string
+	num    *big.Rat
+	cols   int
+	unit   string // of a quantity, at the top of an answer
+	remark remark // words beside an answer
+	marked bool   // a unit or words stand here or below, which hash leaves out
+	dec    bool   // opNum: written with a decimal point
+	long   string // opNum: the digits, if too many for num
+	hash   [2]uint64
+	depth  int32 // of the tree below, at least 1
+	size   int32 // nodes of the tree below, shared ones each time, at most maxSize
 }
 
 func leaf(o op) *node         { return seal(&node{op: o}) }
@@ -235,6 +237,7 @@ func seal(n *node) *node {
 	}
 	n.depth, n.size = 1, 1
 	for _, k := range n.kids {
+		n.marked = n.marked || k.marked
 		n.depth = max(n.depth, k.depth+1)
 		n.size = min(n.size+k.size, maxSize)
 	}
@@ -388,6 +391,16 @@ func (n *node) write(b *strings.Builder) {
 	}
 	if n.unit != "" {
 		b.WriteString(" " + n.unit)
+	}
+	if len(n.remark) > 0 {
+		b.WriteString(" <")
+		for i, w := range n.remark {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(w.text)
+		}
+		b.WriteString(">")
 	}
 }
 

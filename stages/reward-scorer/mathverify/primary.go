@@ -74,9 +74,9 @@ func (p *parser) postfix(n *node) (*node, error) {
 				n = pow(sym(n.kids[0].name+"_"+text), n.kids[1])
 			case n.op == opE || n.op == opI:
 				n = sym(map[op]string{opE: "e", opI: "i"}[n.op] + "_" + text)
-			case n.op == opNum && n.long == "" && n.num.IsInt() && n.num.Sign() >= 0 && (value != nil && value.op == opNum || numberWords[text] > 1):
+			case n.op == opNum && n.long == "" && n.num.IsInt() && n.num.Sign() >= 0 && (value != nil && value.op == opNum || smallNumerals[text] > 1):
 				if value == nil {
-					value = integer(numberWords[text])
+					value = integer(smallNumerals[text])
 				}
 				n = seal(&node{op: opBased, name: n.num.Num().String(), kids: []*node{value}})
 			default:
@@ -266,9 +266,34 @@ func (p *parser) primary() (*node, error) {
 			return p.bar()
 		case "-", "+":
 			return p.signedPower()
+		case "^", "_":
+			return p.choose()
 		}
 	}
 	return nil, p.fail("a quantity is missing")
+}
+
+// choose reads ^{10}C_3 and _{10}P_3.
+func (p *parser) choose() (*node, error) {
+	p.pos++
+	n, err := p.argument()
+	if err != nil {
+		return nil, err
+	}
+	t := p.peek()
+	if t.kind != tLetter || t.text != "C" && t.text != "P" || !p.peekAt(1).op("_") && !p.peekAt(1).op("^") {
+		return nil, p.fail("a quantity is missing")
+	}
+	p.pos += 2
+	k, err := p.argument()
+	if err != nil {
+		return nil, err
+	}
+	b := call("binom", n, k)
+	if t.text == "P" {
+		b = mul(b, call("fact", k))
+	}
+	return b, nil
 }
 
 // number reads a literal with its thousands separators, repeating part and,

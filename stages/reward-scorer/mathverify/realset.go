@@ -42,7 +42,7 @@ func (c *comparer) realSets(g, p *node) (result, bool) {
 	if !ok {
 		return result{}, false
 	}
-	if a.variable != nil && b.variable != nil && !a.variable.same(b.variable) {
+	if a.variable != nil && b.variable != nil && !a.variable.same(b.variable) && a.variable.name != "" && b.variable.name != "" { // "at least 5" names none
 		return different(MethodStructure, "different variables"), true
 	}
 	return c.spans(a.spans, b.spans), true
@@ -69,7 +69,10 @@ func (c *comparer) spans(a, b []span) result {
 // setOf reads n as a set of real numbers.
 func (c *comparer) setOf(n *node) (realSet, bool) {
 	one := func(lo, hi *node, lc, hc bool) (realSet, bool) {
-		return realSet{spans: []span{{lo, hi, lc && !hasOp(lo, opInf), hc && !hasOp(hi, opInf)}}}, lo.isExpr() && hi.isExpr()
+		if c.compat {
+			lc, hc = lc && !hasOp(lo, opInf), hc && !hasOp(hi, opInf)
+		}
+		return realSet{spans: []span{{lo, hi, lc, hc}}}, lo.isExpr() && hi.isExpr()
 	}
 	switch n.op {
 	case opInterval:

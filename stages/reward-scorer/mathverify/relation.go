@@ -3,6 +3,7 @@ package mathverify
 import (
 	"math/big"
 	"slices"
+	"strings"
 	"unicode"
 )
 
@@ -31,7 +32,9 @@ func isRelational(n *node) bool {
 // x+y, (x, y).
 func nameLike(n *node) bool {
 	switch n.op {
-	case opSym, opWords, opRel: // a relation as a factor: P(X = 2)
+	case opWords:
+		return nameInWords(n.name)
+	case opSym, opRel: // a relation as a factor: P(X = 2)
 		return true
 	case opFunc:
 		if n.name[0] == '@' || n.name == "sub" {
@@ -46,6 +49,19 @@ func nameLike(n *node) bool {
 		return false
 	}
 	return false
+}
+
+// nameInWords says whether words only name a quantity, as "the area of the
+// square" and "AB" do.
+func nameInWords(text string) bool {
+	for _, w := range strings.Fields(text) {
+		lower := strings.ToLower(w)
+		if class := classOf(lower); class.free() || class == quantifier || units[lower] != "" || len(w) <= 4 && strings.ToUpper(w) == w {
+			continue
+		}
+		return false
+	}
+	return true
 }
 
 // functionLike says whether a name is y, f(x) or P(x).
@@ -201,6 +217,8 @@ func (c *comparer) equations(g, p *node) result {
 			return r
 		case r.out == Equal && len(symbolsOf(valueG)) > 0 && functionLike(nameG) && functionLike(nameP):
 			return r // y = 2x+3 against f(x) = 2x+3, but not a+b = c against ab = c
+		case r.out == Equal && nameG.op == opWords && nameP.op == opWords:
+			return undecided(MethodWords, "the same value under different names")
 		case r.out == Equal:
 			return different(MethodStructure, "the same value under different names")
 		}

@@ -1,5 +1,7 @@
 package mathverify
 
+import "strings"
+
 // kind classes tokens.
 type kind uint8
 
@@ -13,21 +15,76 @@ const (
 	tOp          // one character of punctuation or arithmetic
 	tRel         // a relation: "=", "<", "<=", ">", ">=", "!=", "~", "in"
 	tSetOp       // "cup", "cap", "setminus"
+	tPost        // what words behind a quantity make of it: ">=" ("or more"), "neg" ("below zero")
 )
 
 // token is one lexical unit. Spaced says that white space stood before it;
 // it separates "27 4/6" from "274/6".
 type token struct {
-	kind   kind
-	spaced bool
-	wide   bool // \quad stood before it
-	text   string
-	at     int // byte offset, for error messages
+	kind    kind
+	spaced  bool
+	wide    bool // \quad stood before it
+	upright bool // a letter of \text
+	worded  bool // made of words
+	text    string
+	at      int // byte offset, for error messages
 }
 
 func (t token) is(k kind, text string) bool { return t.kind == k && t.text == text }
 func (t token) op(text string) bool         { return t.kind == tOp && t.text == text }
+func (t token) word(text string) bool       { return t.kind == tWord && strings.EqualFold(t.text, text) }
 func (t token) cmd(text string) bool        { return t.kind == tCmd && t.text == text }
+
+// class of a command.
+type class uint8
+
+const (
+	unknownCommand class = iota
+	looks                // ignored
+	space
+	dropped // ignored with its argument
+	textual
+	symbolic // becomes one token
+)
+
+type meaning struct {
+	class class
+	kind  kind
+	text  string
+}
+
+// commands is all tables of commands in one, so that each command is looked up
+// once. Later tables do not overrule earlier ones.
+var commands = func() map[string]meaning {
+	m := map[string]meaning{"displaymode": {class: symbolic, kind: tLetter, text: `\displaymode`}}
+	put := func(name string, v meaning) {
+		if m[name].class == unknownCommand {
+			m[name] = v
+		}
+	}
+	for c, names := range map[class]map[string]bool{dropped: hidden, looks: ignored, space: spaces, textual: textCommands} {
+		for name := range names {
+			put(name, meaning{class: c})
+		}
+	}
+	for _, table := range []struct {
+		kind  kind
+		names map[string]string
+	}{{tRel, relations}, {tSetOp, setOps}, {tCmd, grammar}, {tOp, operators}, {tFunc, functions}, {tLetter, symbols}, {tWord, currencies}} {
+		for name, text := range table.names {
+			if text == "accent" {
+				text = "accent:" + name
+			}
+			put(name, meaning{symbolic, table.kind, text})
+		}
+	}
+	return m
+}()
+
+// hidden commands do not show what they hold, or hold what is no mathematics.
+var hidden = map[string]bool{
+	"color": true, "textcolor": true, "phantom": true, "hphantom": true, "vphantom": true, "label": true, "tag": true, "cite": true, "ref": true, "pagecolor": true, "colorbox": true,
+}
 
 // relations by command and by character.
 var relations = map[string]string{
@@ -127,9 +184,9 @@ var ignored = map[string]bool{
 	"left": true, "right": true, "mleft": true, "mright": true, "big": true, "Big": true, "bigg": true, "Bigg": true,
 	"bigl": true, "bigr": true, "Bigl": true, "Bigr": true, "biggl": true, "biggr": true, "Biggl": true, "Biggr": true,
 	"middle": true, "displaystyle": true, "textstyle": true, "scriptstyle": true, "limits": true, "nolimits": true, "rm": true, "bf": true,
-	"boxed": true, "fbox": true, "phantom": true, "mathstrut": true, "strut": true, "tiny": true, "small": true, "large": true, "Large": true,
+	"boxed": true, "fbox": true, "mathstrut": true, "strut": true, "tiny": true, "small": true, "large": true, "Large": true,
 	"mathbf": true, "boldsymbol": true, "bm": true, "mathit": true, "mathcal": true, "mathfrak": true, "mathsf": true, "mathscr": true,
-	"underbrace": true, "underline": true, "hline": true, "overbrace": true, "ensuremath": true, "hfill": true, "noindent": true, "centering": true, "it": true, "em": true,
+	"underbrace": true, "underline": true, "hline": true, "overbrace": true, "ensuremath": true, "hfill": true, "blacksquare": true, "qed": true, "qedhere": true, "notag": true, "nonumber": true, "mathord": true, "mathopen": true, "mathclose": true, "mathinner": true, "mathbin": true, "mathrel": true, "normalsize": true, "allowbreak": true, "nobreak": true, "relax": true, "checkmark": true, "noindent": true, "centering": true, "it": true, "em": true,
 }
 
 // spaces are the commands that are white space.

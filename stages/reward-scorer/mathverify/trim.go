@@ -13,6 +13,9 @@ func trim(toks []token) []token {
 			toks = toks[:len(toks)-1]
 			continue
 		}
+		if toks[0].op("^") && choosesAt(toks, 0) { // ^{10}C_3
+			break
+		}
 		if first := toks[0]; first.kind == tOp && strings.Contains(".,;:&^*", first.text) || first.is(tRel, "=") || first.is(tRel, "~") || first.is(tRel, "to") || first.op(`\\`) {
 			toks = toks[1:]
 			continue

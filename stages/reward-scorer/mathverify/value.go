@@ -3,6 +3,7 @@ package mathverify
 import (
 	"math/big"
 	"slices"
+	"strings"
 )
 
 // maxNesting bounds how deep answers are compared part by part.
@@ -18,13 +19,94 @@ func (c *comparer) value(g, p *node) result {
 	if err := c.spend(4); err != nil {
 		return undecided(MethodLimit, "the budget of steps is used up")
 	}
-	if r, ok := c.unitsDiffer(g, p); ok {
-		return r
+	if c.compat && (remarkOn(g).denies() != remarkOn(p).denies()) {
+		return undecided(MethodWords, "one side denies what the other says")
 	}
-	if g.same(p) && (c.compat || !measured(g) || !measured(p)) {
+	if !c.compat && (g.marked || p.marked) {
+		return c.marked(g, p)
+	}
+	return c.unmarked(g, p)
+}
+
+// marked compares where units or words stand beside the answers, or in them.
+func (c *comparer) marked(g, p *node) result {
+	if g.op != opWords && p.op != opWords {
+		switch remarkOn(g).against(remarkOn(p)) {
+		case unclear:
+			return c.butNotEqual(g, p, undecided(MethodWords, "words on one side that may change the answer: "+words2(g, p)))
+		case denied:
+			return c.butNotEqual(g, p, different(MethodWords, "one side denies what the other says"))
+		case contradict:
+			return different(MethodWords, "words that contradict each other: "+words2(g, p))
+		case agree:
+		}
+	}
+	x, y := unitOf(g), unitOf(p)
+	if g.op == opDeg && y == "rad" || p.op == opDeg && x == "rad" {
+		return different(MethodStructure, "degrees against radians")
+	}
+	if x != "" && y != "" && x != y {
+		a, b, ok := convert(valueOf(g), valueOf(p), x, y)
+		if !ok {
+			return different(MethodStructure, "the units differ: "+x+" and "+y)
+		}
+		return c.unmarked(bare(a), bare(b))
+	}
+	return c.unmarked(bare(g), bare(p))
+}
+
+// butNotEqual compares the quantities: where they differ the words do not matter.
+func (c *comparer) butNotEqual(g, p *node, r result) result {
+	if r.out == Different {
+		if s := c.unmarked(bare(g), bare(p)); s.out != Equal {
+			return undecided(MethodWords, r.reason)
+		}
+	}
+	return r
+}
+
+func words2(g, p *node) string {
+	return clipText(strings.Trim(remarkOn(g).key()+" | "+remarkOn(p).key(), " |"), 80)
+}
+
+// remarkOn is the words beside an answer, or beside the last side of "x = 3 apples".
+func remarkOn(n *node) remark {
+	if n.op == opRel && isEquation(n) {
+		return append(slices.Clip(n.remark), n.kids[len(n.kids)-1].remark...)
+	}
+	return n.remark
+}
+
+// valueOf is the last side of "x = 3 cm".
+func valueOf(n *node) *node {
+	if n.op == opRel {
+		return n.kids[len(n.kids)-1]
+	}
+	return n
+}
+
+// bare is n without the words and the unit beside it; a clock keeps its a.m.
+func bare(n *node) *node {
+	if len(n.remark) == 0 && n.unit == "" {
+		return n
+	}
+	m := *n
+	m.remark = nil
+	if n.op != opRatio {
+		m.unit = ""
+	}
+	return &m
+}
+
+// unmarked compares two answers but for words and units beside them.
+func (c *comparer) unmarked(g, p *node) result {
+	if g.same(p) && (c.compat || !inside(g) && !inside(p)) {
 		return equal(MethodStructure, "the same reading")
 	}
 	g, p = regroup(expandPM(c.expandDeterminants(g))), regroup(expandPM(c.expandDeterminants(p)))
+	if r, ok := c.open(g, p); ok {
+		return r
+	}
 	switch {
 	case g.op == opWords || p.op == opWords:
 		return c.wordsWith(g, p)
@@ -60,17 +142,17 @@ func (c *comparer) value(g, p *node) result {
 	return c.collections(g, p)
 }
 
-// unitsDiffer refuses quantities of two different known units. A unit left out
-// on one side is no difference.
-func (c *comparer) unitsDiffer(g, p *node) (result, bool) {
-	x, y := unitOf(g), unitOf(p)
-	if g.op == opDeg && y == "rad" || p.op == opDeg && x == "rad" {
-		return different(MethodStructure, "degrees against radians"), !c.compat
-	}
-	if c.compat || x == "" || y == "" || x == y {
+// open compares where an answer leaves a name, a place or a spelling open.
+func (c *comparer) open(g, p *node) (result, bool) {
+	if g.op != opList && p.op != opList && g.op != opMul && p.op != opMul {
 		return result{}, false
 	}
-	return different(MethodStructure, "the units differ: "+x+" and "+y), true
+	for _, compare := range []func(g, p *node) (result, bool){c.families, c.choices, c.piecewise} {
+		if r, ok := compare(g, p); ok {
+			return r, true
+		}
+	}
+	return result{}, false
 }
 
 // unitOf is the unit of a quantity, or of the last side of "x = 3 cm".
@@ -81,12 +163,9 @@ func unitOf(n *node) string {
 	return n.unit
 }
 
-// measured says whether units stand inside n, which its hash leaves out.
-func measured(n *node) bool {
-	if n.op != opList && n.op != opTuple && n.op != opSet && n.op != opBrack {
-		return false
-	}
-	return slices.ContainsFunc(n.kids, func(k *node) bool { return unitOf(k) != "" || measured(k) })
+// inside says whether units or words stand inside n, which its hash leaves out.
+func inside(n *node) bool {
+	return n.unit != "" || slices.ContainsFunc(n.kids, func(k *node) bool { return k.marked })
 }
 
 // quantity compares two expressions with per cent and matrices.
@@ -94,21 +173,19 @@ func (c *comparer) quantity(g, p *node) result {
 	if isMatrix(g) || isMatrix(p) {
 		return c.matrixWith(c.matrixOf(g), c.matrixOf(p), g, p)
 	}
+	if r, ok := c.based(g, p); ok {
+		return r
+	}
 	r := c.expr(g, p)
+	if r.out == Different {
+		if q, ok := sameConstant(g, p); ok {
+			r = c.expr(g, q)
+		}
+	}
 	if r.out == Equal || c.compat || (g.op == opPercent) == (p.op == opPercent) || g.op == opDeg || p.op == opDeg {
 		return r
 	}
-	// "28" for "28%": the sign is left out like a unit.
-	bare := func(n *node) *node {
-		if n.op == opPercent {
-			return n.kids[0]
-		}
-		return n
-	}
-	if s := c.expr(bare(g), bare(p)); s.out == Equal {
-		return equal(s.method, "the same number, one with a sign for per cent")
-	}
-	return r
+	return c.percent(g, p, r)
 }
 
 // maxSigns bounds the ± of one answer.
@@ -276,7 +353,9 @@ func (c *comparer) collections(g, p *node) result {
 			return different(MethodStructure, "round against square brackets")
 		}
 		return c.inOrder(g.kids, p.kids)
-	case ordered(g) && p.op == opList, ordered(p) && g.op == opList:
+	case ordered(g) && p.op == opList:
+		return c.listWithTuple(p, g)
+	case ordered(p) && g.op == opList:
 		return c.listWithTuple(g, p)
 	}
 	if g.op == opList && p.op == opSetOp {
@@ -362,13 +441,17 @@ func (c *comparer) clock(n *node) []*node {
 // isClock says whether a ratio is a time of day: 8:05 is not 16:10.
 func isClock(n *node) bool { return n.name == "clock" || n.unit == "am" || n.unit == "pm" }
 
-// listWithTuple compares "4, 5" with "(4, 5)", in order, and "(5,2),(7,2)"
-// with lists of named values.
-func (c *comparer) listWithTuple(g, p *node) result {
-	if g.op == opList && len(g.kids) == len(p.kids) || p.op == opList && len(g.kids) == len(p.kids) {
-		return c.inOrder(valuesOf(g.kids), valuesOf(p.kids))
+// listWithTuple compares "x = 4, y = 5" with "(4, 5)". A list without names says
+// nothing of the order.
+func (c *comparer) listWithTuple(list, tuple *node) result {
+	if len(list.kids) != len(tuple.kids) {
+		return different(MethodStructure, "different numbers of answers")
 	}
-	return different(MethodStructure, "different numbers of answers")
+	r := c.inOrder(valuesOf(list.kids), valuesOf(tuple.kids))
+	if r.out == Equal && !c.compat && !distinctNames(list.kids) {
+		return undecided(MethodStructure, "a list, which has no order, against a tuple")
+	}
+	return r
 }
 
 // valuesOf strips the names of "x = 5".

@@ -1,117 +1,11 @@
 package mathverify
 
 import (
-	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
-
-// units maps spellings of units to one name. Two different names are two
-// different units; a word that is not here is no unit and is not compared.
-var units = func() map[string]string {
-	m := map[string]string{}
-	for name, spellings := range map[string]string{
-		"mm": "mm millimeter millimeters millimetre millimetres", "cm": "cm centimeter centimeters centimetre centimetres", //nolint:misspell // both spellings are read
-		"dm": "dm", "m": "m meter meters metre metres", "km": "km kilometer kilometers kilometre kilometres", //nolint:misspell // both spellings are read
-		"in": "in inch inches", "ft": "ft foot feet", "yd": "yd yard yards", "mi": "mi mile miles",
-		"g": "g gram grams", "kg": "kg kilogram kilograms", "mg": "mg milligram milligrams", "lb": "lb lbs pound pounds", "oz": "oz ounce ounces",
-		"s": "s sec secs second seconds", "min": "min mins minute minutes", "h": "h hr hrs hour hours 小时", "day": "day days 天", "week": "week weeks",
-		"month": "month months", "year": "year years yr yrs 年",
-		"mph": "mph", "am": "am a.m", "pm": "pm p.m", "l": "l liter liters litre litres", "ml": "ml milliliter milliliters", "gal": "gal gallon gallons", //nolint:misspell // both spellings are read
-		"degree": "degree degrees deg", "rad": "rad radian radians",
-		"dollar": "dollar dollars usd", "cent": "cent cents", "euro": "euro euros eur", "gbp": "gbp quid sterling", "yen": "yen jpy", "rupee": "rupee rupees inr", "yuan": "yuan 元",
-		"percent": "percent pct percentage",
-		"N":       "newton newtons", "J": "j joule joules", "W": "w watt watts", "Pa": "pa pascal pascals", "Hz": "hz hertz", "V": "volt volts",
-		"K": "kelvin", "C": "celsius", "F": "fahrenheit",
-	} {
-		for _, s := range strings.Fields(spellings) {
-			m[s] = name
-		}
-	}
-	return m
-}()
-
-// bareUnits are the units that a run of letters without \text is read as; all
-// others could be a product of variables.
-var bareUnits = map[string]bool{
-	"mm": true, "cm": true, "km": true, "kg": true, "mph": true, "ft": true, "lb": true, "lbs": true, "oz": true, "hrs": true, "min": true,
-	"mins": true, "sec": true, "inch": true, "deg": true, "pct": true, "rad": true, "yd": true, "hr": true, "ml": true, "mL": true,
-}
-
-// wordish guesses whether a run of bare letters is a word rather than a product
-// of variables: it is long, or follows white space and reads like English.
-func wordish(run string, spaced bool) bool {
-	n := len(run)
-	if n >= 4 {
-		return true
-	}
-	lower := strings.ToLower(run)
-	if n < 4 && lower != run && run == strings.ToUpper(run) {
-		return false // NO is a length in geometry
-	}
-	switch lower {
-	case "and", "or", "the", "is", "are", "yes", "no", "odd", "dne", "if", "for", "all", "any", "per", "none", "not", "of", "to", "when", "am", "pm":
-		return true
-	}
-	if bareUnits[run] {
-		return true
-	}
-	return n == 3 && spaced && strings.ContainsAny(lower, "aeiou") && lower != "abc" && lower == run
-}
-
-func (l *lexer) word() {
-	end := l.pos
-	for end < len(l.src) && isLetter(l.src[end]) {
-		end++
-	}
-	if r, _ := utf8.DecodeRuneInString(l.src[end:]); r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) && asciiOf(r) == 0 {
-		l.foreignWord() // "réponse"
-		return
-	}
-	run := l.src[l.pos:end]
-	if n := len(l.out); n > 0 && l.out[n-1].kind == tNum && strings.ContainsAny(run[:1], "apAP") {
-		for _, spelling := range []string{"a.m", "p.m", "AM", "PM"} {
-			if rest, ok := strings.CutPrefix(l.src[l.pos:], spelling); ok && (rest == "" || !isLetter(rest[0])) {
-				l.emit(tWord, units[strings.ToLower(spelling)])
-				l.pos += len(spelling)
-				return
-			}
-		}
-	}
-	switch {
-	case len(run) == 1:
-		l.emit(tLetter, run)
-	case plainFunctions[run]:
-		l.emit(tFunc, functions[run])
-	case run == "sqrt":
-		l.emit(tCmd, "sqrt")
-	case run == "mod":
-		l.emit(tCmd, "mod")
-	case run == "pi":
-		l.emit(tCmd, "pi")
-	case run == "infinity" || run == "inf" || run == "oo":
-		l.emit(tCmd, "infty")
-	case len(run) > 3 && slices.Contains(greek, run):
-		l.emit(tLetter, run)
-	case wordish(run, l.spaced || l.pos == 0), l.spaced && len(l.out) > 0 && l.out[len(l.out)-1].kind == tWord:
-		l.emit(tWord, run)
-	default:
-		for _, name := range []string{"sin", "cos", "tan", "ln", "log", "cot", "sec"} {
-			if strings.HasPrefix(run, name) {
-				l.emit(tFunc, functions[name])
-				l.pos += len(name)
-				return
-			}
-		}
-		for i := range len(run) {
-			l.emit(tLetter, run[i:i+1])
-			l.pos++
-		}
-		return
-	}
-	l.pos = end
-}
 
 // runes that mean what an ASCII character or a command means.
 var runeMeaning = map[rune]token{
@@ -149,7 +43,7 @@ var (
 	higherRoots  = map[rune]string{'∛': "3", '∜': "4"}
 )
 
-const superscripts, subscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "₀₁₂₃₄₅₆₇₈₉"
+const superscripts, subscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵏᵐˣʸ⁽⁾", "₀₁₂₃₄₅₆₇₈₉"
 
 func (l *lexer) unicode() {
 	r, size := utf8.DecodeRuneInString(l.src[l.pos:])
@@ -171,7 +65,7 @@ func (l *lexer) unicode() {
 			l.emit(t.kind, t.text)
 		}
 	case strings.ContainsRune(superscripts, r):
-		l.script(superscripts, "0123456789+-n", "^")
+		l.script(superscripts, "0123456789+-nkmxy()", "^")
 		return
 	case strings.ContainsRune(subscripts, r):
 		l.script(subscripts, "0123456789", "_")
@@ -221,12 +115,21 @@ func (l *lexer) script(from, to, opener string) {
 		text = append(text, rune(to[utf8.RuneCountInString(from[:i])]))
 		l.pos += size
 	}
-	inner := &lexer{src: string(text)}
-	for inner.pos < len(inner.src) {
+	l.nested(string(text))
+	l.emit(tOp, "}")
+}
+
+// nested reads the ASCII that a run of other characters stands for.
+func (l *lexer) nested(text string) {
+	inner := &lexer{src: text, spaced: l.spaced, modes: l.modes, depth: l.depth}
+	for inner.pos < len(inner.src) && inner.err == nil {
 		inner.step()
 	}
+	if len(l.out)+len(inner.out) > maxTokens {
+		l.err = errLimit
+		return
+	}
 	l.out = append(l.out, inner.out...)
-	l.emit(tOp, "}")
 }
 
 // asciiOf is the character that a fullwidth form, a letter or digit of the
@@ -263,23 +166,24 @@ func (l *lexer) ascified() {
 		text = append(text, c)
 		l.pos += size
 	}
-	inner := &lexer{src: string(text), spaced: l.spaced}
-	for inner.pos < len(inner.src) {
-		inner.step()
-	}
-	if len(l.out)+len(inner.out) > maxTokens {
-		l.err = errLimit
-		return
-	}
-	l.out = append(l.out, inner.out...)
+	l.nested(string(text))
 	l.spaced = false
 }
 
+// foreignWord reads a word of letters beyond ASCII. Chinese words are found by
+// the longest entry of a list; what is not there is a word of its own.
 func (l *lexer) foreignWord() {
 	end := l.pos
 	for end < len(l.src) {
 		r, size := utf8.DecodeRuneInString(l.src[end:])
-		if !unicode.IsLetter(r) || r == '和' || r == '或' || greekRunes[r] != "" || runeMeaning[r].text != "" || asciiOf(r) != 0 || standardSets[r] != "" {
+		if unicode.Is(unicode.Han, r) {
+			if end > l.pos {
+				break
+			}
+			l.han()
+			return
+		}
+		if !unicode.IsLetter(r) || greekRunes[r] != "" || runeMeaning[r].text != "" || asciiOf(r) != 0 || standardSets[r] != "" {
 			break
 		}
 		end += size
@@ -291,3 +195,98 @@ func (l *lexer) foreignWord() {
 	l.emit(tWord, l.src[l.pos:end])
 	l.pos = end
 }
+
+// maxHan is how many characters an entry of hanWords has at most.
+const maxHan = 6
+
+// han reads one Chinese word.
+func (l *lexer) han() {
+	if entry, size := hanEntry(l.src[l.pos:]); size > 0 {
+		for _, t := range entry {
+			l.emit(t.kind, t.text)
+		}
+		l.pos += size
+		return
+	}
+	if n, size := hanNumber(l.src[l.pos:]); size > 0 {
+		l.emit(tNum, strconv.FormatInt(n, 10))
+		l.pos += size
+		return
+	}
+	end := l.pos
+	for end < len(l.src) {
+		r, size := utf8.DecodeRuneInString(l.src[end:])
+		if !unicode.Is(unicode.Han, r) {
+			break
+		}
+		if _, known := hanEntry(l.src[end:]); known > 0 && end > l.pos {
+			break
+		}
+		end += size
+	}
+	l.emit(tWord, l.src[l.pos:end])
+	l.pos = end
+}
+
+// hanEntry is the longest entry that s begins with.
+func hanEntry(s string) (entry []token, size int) {
+	at, n := 0, 0
+	for i, r := range s {
+		if n++; n > maxHan || !unicode.Is(unicode.Han, r) {
+			break
+		}
+		at = i + utf8.RuneLen(r)
+		if e, ok := hanWords[s[:at]]; ok {
+			entry, size = e, at
+		}
+	}
+	return entry, size
+}
+
+// hanWords are the Chinese words that are understood, each as the tokens of what
+// it means. Units stand in the table of units.
+var hanWords = func() map[string][]token {
+	m := map[string][]token{}
+	put := func(k kind, text, spellings string) {
+		for _, s := range strings.Fields(spellings) {
+			m[s] = []token{{kind: k, text: text}}
+		}
+	}
+	put(tWord, "not", "不是 不等于 并非 非 不为 不可能是 不")
+	put(tWord, "no", "没有 无")
+	put(tWord, "wrong", "错误 错 不对 不正确")
+	put(tWord, "except", "除了 除外 以外 除")
+	put(tWord, "or", "或 或者")
+	put(tWord, "and", "和 且 并且 以及 及 与")
+	put(tWord, "is", "是 为 等于 就是 等 共 共有 一共 一共有 总共 总共有 得 可得 得到 即 有 需要 需")
+	put(tWord, "answer", "答案 答 最终答案 结果 正确答案 所以 因此 故 值 该 这")
+	put(tWord, "about", "约 大约 约为 约等于 大概 左右 恰好 正好 刚好 只 仅")
+	put(tRel, ">", "大于 超过 多于 高于 大於")
+	put(tRel, "<", "小于 少于 低于 不足 小於")
+	put(tRel, ">=", "至少 不小于 不少于 不低于 大于等于 大于或等于 最少")
+	put(tRel, "<=", "至多 不大于 不超过 不多于 不高于 小于等于 小于或等于 最多")
+	put(tRel, "!=", "不等於")
+	put(tPost, ">=", "以上 及以上 或以上 或更多")
+	put(tPost, "<=", "以下 及以下 或以下 或更少")
+	put(tOp, "-", "负 减 减去")
+	put(tOp, "+", "加 加上 正")
+	put(tOp, "*", "乘 乘以")
+	put(tOp, "/", "除以")
+	put(tWord, "half", "半 一半 的一半")
+	put(tWord, "solution", "解 实数解 实根 根")
+	put(tCmd, "infty", "无穷 无穷大 正无穷")
+	put(tWord, "odd", "奇数")
+	put(tWord, "even", "偶数")
+	put(tWord, "number", "数 个数 人数 整数 正整数 质数 自然数 实数")
+	put(tWord, "item", "个 只 人 名 本 张 支 条 块 件 棵 辆 次 种 位 头 朵 颗 枚 箱 袋 瓶 杯 盒 元钱 组 对 双 套 层 岁 题 道 页 分 的 了 们 学生 同学 苹果 种方法 种方案 种情况 方法 方案 情况")
+	put(tWord, "increase", "增加 增长 上升 提高")
+	put(tWord, "decrease", "减少 下降 降低")
+	put(tWord, "分之", "分之")
+	put(tWord, "百分之", "百分之")
+	for spelling := range units {
+		if r, _ := utf8.DecodeRuneInString(spelling); unicode.Is(unicode.Han, r) {
+			m[spelling] = []token{{kind: tWord, text: spelling}}
+		}
+	}
+	return m
+}()
