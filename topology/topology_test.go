@@ -24,8 +24,8 @@ func builtIn(t *testing.T) topology.Topology {
 
 func TestTheBuiltInTopologyHoldsEveryTopicAndStage(t *testing.T) {
 	top := builtIn(t)
-	want := strings.Fields(`advantage-grouper-changelog code-calls code-results dead-letters grouped policy-updates ppo-batcher-changelog
-		ppo-batches prompts reward-scorer-changelog scored stage-status trainer-reports trajectories`)
+	want := strings.Fields(`advantage-grouper-changelog close-requests code-calls code-results dead-letters grouped policy-updates ppo-batcher-changelog
+		ppo-batches prompts reward-scorer-changelog runs scored stage-status trainer-reports trajectories`)
 	if got := slices.Sorted(maps.Keys(top.Topics)); !slices.Equal(got, want) {
 		t.Errorf("topics %q, want %q", got, want)
 	}
@@ -50,7 +50,8 @@ func TestEveryTopicIsWrittenAndReadBySomebodyKnown(t *testing.T) {
 		}
 	}
 	// The trainer is not ours: it reads ppo-batches and writes the other two.
-	byTrainer := map[string]bool{"policy-updates": true, "trainer-reports": true}
+	// Requests are written by hand, with sluice close.
+	byTrainer := map[string]bool{"policy-updates": true, "trainer-reports": true, "close-requests": true}
 	for name, tp := range top.Topics {
 		if !written[name] && !byTrainer[name] {
 			t.Errorf("nobody writes %s", name)

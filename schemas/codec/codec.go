@@ -23,8 +23,8 @@ const (
 )
 
 var (
-	// ErrUndecodable: the type is not said or unknown, or the value is not the message
-	// it says.
+	// ErrUndecodable: the type header is missing or unknown, or the value is not
+	// the message it says.
 	ErrUndecodable = errors.New("undecodable record")
 	// ErrNewerSchema: the record was written by a version this one cannot read.
 	ErrNewerSchema = errors.New("record of a newer schema")
@@ -85,6 +85,12 @@ func New(typeName string) proto.Message {
 		return &sluicev1.DeadLetter{}
 	case "StageStatus":
 		return &sluicev1.StageStatus{}
+	case "Run":
+		return &sluicev1.Run{}
+	case "RunStop":
+		return &sluicev1.RunStop{}
+	case "CloseRequest":
+		return &sluicev1.CloseRequest{}
 	}
 	return nil
 }
@@ -127,16 +133,10 @@ func Rebuild(m proto.Message, schema int) (Record, error) {
 	return rec, nil
 }
 
-// Decode reads a record and validates the message in it. carried are the types that the
-// record's topic carries: where it is one, a record need not say its type.
-func Decode(rec Record, carried ...string) (proto.Message, error) {
+// Decode reads a record and validates the message in it.
+func Decode(rec Record) (proto.Message, error) {
 	name, ok := header(rec.Headers, HeaderType)
-	switch {
-	case !ok && len(carried) == 1:
-		name = []byte(carried[0])
-	case !ok && len(carried) > 1:
-		return nil, fmt.Errorf("%w: no header %s, and the topic carries %s: it must say which of them it is", ErrUndecodable, HeaderType, strings.Join(carried, ", "))
-	case !ok:
+	if !ok {
 		return nil, fmt.Errorf("%w: no header %s: was it written by something other than Sluice?", ErrUndecodable, HeaderType)
 	}
 	if err := checkSchema(rec.Headers); err != nil {
@@ -158,7 +158,7 @@ func Decode(rec Record, carried ...string) (proto.Message, error) {
 func checkSchema(hs []Header) error {
 	v, ok := header(hs, HeaderSchema)
 	if !ok {
-		return nil // the first version
+		return fmt.Errorf("%w: no header %s", ErrUndecodable, HeaderSchema)
 	}
 	n, err := strconv.Atoi(string(v))
 	if err != nil || n < 1 {

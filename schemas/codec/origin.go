@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"fmt"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
@@ -27,6 +29,14 @@ func Key(m proto.Message) string {
 		return string(m.GetKey())
 	case *sluicev1.StageStatus:
 		return m.GetStage() + "/" + m.GetInstance()
+	case *sluicev1.RunStop:
+		return m.GetRunId() + "/stop"
+	case *sluicev1.CloseRequest:
+		key := fmt.Sprintf("%s.%d/%d", m.GetRunId(), m.GetIncarnation(), m.GetStep())
+		if m.Slot != nil {
+			key += fmt.Sprintf("/%d", m.GetSlot())
+		}
+		return key
 	case interface{ GetRunId() string }:
 		return m.GetRunId()
 	}

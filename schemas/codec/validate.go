@@ -50,6 +50,16 @@ func Validate(m proto.Message) error {
 		if m.GetStage() == "" || m.GetErrorType() == "" {
 			err = fmt.Errorf("stage or error_type is missing")
 		}
+	case *sluicev1.Run:
+		err = checkRun(m)
+	case *sluicev1.RunStop:
+		if err = identity.CheckRunID(m.GetRunId()); err == nil && m.GetReason() == "" {
+			err = fmt.Errorf("reason is empty: say why the run stops")
+		}
+	case *sluicev1.CloseRequest:
+		if err = checkStep(m); err == nil && m.GetReason() == "" {
+			err = fmt.Errorf("reason is empty: say why it is closed by hand")
+		}
 	case *sluicev1.StageStatus:
 		if m.GetStage() == "" || m.GetInstance() == "" || m.GetIntervalMs() == 0 {
 			err = fmt.Errorf("stage, instance or interval_ms is missing")
@@ -275,6 +285,22 @@ func checkStep(m interface {
 	GetStep() uint64
 }) error {
 	return identity.Group{RunID: m.GetRunId(), Incarnation: m.GetIncarnation(), Step: m.GetStep()}.Check()
+}
+
+func checkRun(r *sluicev1.Run) error {
+	if err := identity.CheckRunID(r.GetRunId()); err != nil {
+		return err
+	}
+	if r.GetDataSha256() == "" || r.GetRows() == 0 || r.GetMode() == 0 {
+		return fmt.Errorf("data_sha256, rows or mode is missing")
+	}
+	if n := r.GetGroupSize(); n < 1 || n > MaxGroupSize {
+		return fmt.Errorf("group_size is %d, want 1 to %d", n, MaxGroupSize)
+	}
+	if r.GetProblemsPerStep() == 0 {
+		return fmt.Errorf("problems_per_step is 0")
+	}
+	return checkBudgets(r.GetBudgets())
 }
 
 func checkStepBatch(b *sluicev1.StepBatch) error {

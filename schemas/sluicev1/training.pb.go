@@ -140,8 +140,6 @@ func (MemberFate) EnumDescriptor() ([]byte, []int) {
 	return file_sluice_v1_training_proto_rawDescGZIP(), []int{1}
 }
 
-// TokenReduction is how the losses of a datum's tokens become one: over the tokens with
-// loss_mask 1 of that datum.
 type TokenReduction int32
 
 const (
@@ -321,7 +319,16 @@ type MemberClosing struct {
 	Fate   MemberFate `protobuf:"varint,3,opt,name=fate,proto3,enum=sluice.v1.MemberFate" json:"fate,omitempty"`
 	Reward float64    `protobuf:"fixed64,4,opt,name=reward,proto3" json:"reward,omitempty"`
 	// reward - mean over graded members; exactly 0 unless the group is used.
-	Advantage     float64 `protobuf:"fixed64,5,opt,name=advantage,proto3" json:"advantage,omitempty"`
+	Advantage float64 `protobuf:"fixed64,5,opt,name=advantage,proto3" json:"advantage,omitempty"`
+	// 0, or 1 for a copy that came of a refill.
+	Attempt uint32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The member was lost to infrastructure and asked for once more.
+	Refilled bool `protobuf:"varint,7,opt,name=refilled,proto3" json:"refilled,omitempty"`
+	// The answer is equivalent to the reference. Kept while the group is open and no part
+	// of a closing: it stands in scored.
+	Correct bool `protobuf:"varint,8,opt,name=correct,proto3" json:"correct,omitempty"`
+	// How the copy that holds the place ended; absent for a member that never arrived.
+	EndReason     EndReason `protobuf:"varint,9,opt,name=end_reason,json=endReason,proto3,enum=sluice.v1.EndReason" json:"end_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -391,6 +398,34 @@ func (x *MemberClosing) GetAdvantage() float64 {
 	return 0
 }
 
+func (x *MemberClosing) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *MemberClosing) GetRefilled() bool {
+	if x != nil {
+		return x.Refilled
+	}
+	return false
+}
+
+func (x *MemberClosing) GetCorrect() bool {
+	if x != nil {
+		return x.Correct
+	}
+	return false
+}
+
+func (x *MemberClosing) GetEndReason() EndReason {
+	if x != nil {
+		return x.EndReason
+	}
+	return EndReason_END_REASON_UNSPECIFIED
+}
+
 // GroupClosed is said once per group.
 type GroupClosed struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -402,14 +437,16 @@ type GroupClosed struct {
 	GroupsInStep uint32                 `protobuf:"varint,6,opt,name=groups_in_step,json=groupsInStep,proto3" json:"groups_in_step,omitempty"`
 	Attempt      uint32                 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Closing      Closing                `protobuf:"varint,8,opt,name=closing,proto3,enum=sluice.v1.Closing" json:"closing,omitempty"`
-	// complete, deadline, prompt_too_long …
+	// complete, deadline, members_lost, prompt_too_long, operator …
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
 	// One per sample index, in order.
-	Members       []*MemberClosing       `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
-	Graded        uint32                 `protobuf:"varint,11,opt,name=graded,proto3" json:"graded,omitempty"`
-	RewardMean    float64                `protobuf:"fixed64,12,opt,name=reward_mean,json=rewardMean,proto3" json:"reward_mean,omitempty"`
-	OpenedAt      *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=opened_at,json=openedAt,proto3" json:"opened_at,omitempty"`
-	ClosedAt      *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
+	Members    []*MemberClosing       `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
+	Graded     uint32                 `protobuf:"varint,11,opt,name=graded,proto3" json:"graded,omitempty"`
+	RewardMean float64                `protobuf:"fixed64,12,opt,name=reward_mean,json=rewardMean,proto3" json:"reward_mean,omitempty"`
+	OpenedAt   *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=opened_at,json=openedAt,proto3" json:"opened_at,omitempty"`
+	ClosedAt   *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
+	// For a person: why it was closed by hand, or what was wrong with it.
+	Detail        string `protobuf:"bytes,15,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -542,6 +579,13 @@ func (x *GroupClosed) GetClosedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *GroupClosed) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 type MemberBatched struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Slot        uint32                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
@@ -646,12 +690,6 @@ func (x *MemberBatched) GetStaleness() uint32 {
 // StepBatch announces a step's micro-batches. It is always written, with
 // micro_batches = 0 where there is nothing to train on, and the trainer answers it
 // with one PolicyUpdate.
-//
-// Trainers read ppo-batches with isolation level read_committed: batches are written in
-// transactions. The record's key is the run id, so all of a run lies on one partition:
-// per step the StepBatch, then its MicroBatches by index. The header sluice-type says
-// which of the two a record is ("StepBatch", "MicroBatch"), sluice-schema the version of
-// these contracts (1). After a crash the same step is not written again.
 type StepBatch struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	RunId        string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
@@ -675,8 +713,11 @@ type StepBatch struct {
 	LossTokens       uint64                 `protobuf:"varint,16,opt,name=loss_tokens,json=lossTokens,proto3" json:"loss_tokens,omitempty"`
 	PaddedTokens     uint64                 `protobuf:"varint,17,opt,name=padded_tokens,json=paddedTokens,proto3" json:"padded_tokens,omitempty"`
 	BatchedAt        *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=batched_at,json=batchedAt,proto3" json:"batched_at,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Of the step's trajectories, how many ended as which fault of ours.
+	ProtocolFaults uint32 `protobuf:"varint,19,opt,name=protocol_faults,json=protocolFaults,proto3" json:"protocol_faults,omitempty"`
+	InfraErrors    uint32 `protobuf:"varint,20,opt,name=infra_errors,json=infraErrors,proto3" json:"infra_errors,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StepBatch) Reset() {
@@ -835,12 +876,21 @@ func (x *StepBatch) GetBatchedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// MicroBatch follows its StepBatch on the same partition. Its loss is, over its data, the
-// sum of the reduced token losses divided by their number; the gradients of a step's
-// micro-batches are added up before the optimiser's step. Per token of a datum with
-// loss_mask 1, with r = exp(logprob under the policy trained - behaviour_logprobs) and a =
-// advantages, the loss is -min(r a, clamp(r, clip_low, clip_high) a), reduced by
-// token_reduction (PPO, https://arxiv.org/abs/1707.06347).
+func (x *StepBatch) GetProtocolFaults() uint32 {
+	if x != nil {
+		return x.ProtocolFaults
+	}
+	return 0
+}
+
+func (x *StepBatch) GetInfraErrors() uint32 {
+	if x != nil {
+		return x.InfraErrors
+	}
+	return 0
+}
+
+// MicroBatch follows its StepBatch on the same partition.
 type MicroBatch struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	RunId       string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
@@ -1092,18 +1142,12 @@ func (x *Datum) GetPolicyVersionMax() uint32 {
 	return 0
 }
 
-// PolicyUpdate answers one StepBatch: the step is done, and this is the policy now. The
-// trainer writes it to policy-updates, with the run id as the record's key (the topic is
-// compacted: the newest of each run is kept) and this message as its value. It needs no
-// headers. One that cannot be read, or without run_id or step, goes to dead-letters and
-// stands in `sluice status`; its step then still waits for its answer.
+// PolicyUpdate answers one StepBatch: the step is done, and this is the policy now.
 type PolicyUpdate struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// These three as in the StepBatch that is answered.
-	RunId       string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	Incarnation uint32 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Step        uint64 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
-	// Of the policy after this step: what the sampler's next tokens will bear.
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	RunId       string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	Incarnation uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Step        uint64                 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
 	// Unchanged where nothing was trained.
 	PolicyVersion uint32 `protobuf:"varint,4,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
 	Trained       bool   `protobuf:"varint,5,opt,name=trained,proto3" json:"trained,omitempty"`
@@ -1201,9 +1245,6 @@ func (x *PolicyUpdate) GetPublishedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// TrainerReport is what a step's training was like, for metrics alone: nothing waits for
-// it. The trainer writes it to trainer-reports, with the run id as the record's key; it
-// needs no headers. Means are over the policy's tokens.
 type TrainerReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
@@ -1573,13 +1614,18 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\x18sluice/v1/training.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1asluice/v1/trajectory.proto\x1a\x14sluice/v1/work.proto\"o\n" +
 	"\vGroupMember\x12)\n" +
 	"\x06scored\x18\x01 \x01(\v2\x11.sluice.v1.ScoredR\x06scored\x125\n" +
-	"\btaken_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\atakenAt\"\xa7\x01\n" +
+	"\btaken_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\atakenAt\"\xac\x02\n" +
 	"\rMemberClosing\x12!\n" +
 	"\fsample_index\x18\x01 \x01(\rR\vsampleIndex\x12\x12\n" +
 	"\x04copy\x18\x02 \x01(\x06R\x04copy\x12)\n" +
 	"\x04fate\x18\x03 \x01(\x0e2\x15.sluice.v1.MemberFateR\x04fate\x12\x16\n" +
 	"\x06reward\x18\x04 \x01(\x01R\x06reward\x12\x1c\n" +
-	"\tadvantage\x18\x05 \x01(\x01R\tadvantage\"\xa5\x04\n" +
+	"\tadvantage\x18\x05 \x01(\x01R\tadvantage\x12\x18\n" +
+	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x1a\n" +
+	"\brefilled\x18\a \x01(\bR\brefilled\x12\x18\n" +
+	"\acorrect\x18\b \x01(\bR\acorrect\x123\n" +
+	"\n" +
+	"end_reason\x18\t \x01(\x0e2\x14.sluice.v1.EndReasonR\tendReason\"\xbd\x04\n" +
 	"\vGroupClosed\x12+\n" +
 	"\x05group\x18\x01 \x01(\v2\x15.sluice.v1.GroupPlaceR\x05group\x12\x1f\n" +
 	"\vquestion_id\x18\x02 \x01(\tR\n" +
@@ -1599,7 +1645,8 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\vreward_mean\x18\f \x01(\x01R\n" +
 	"rewardMean\x127\n" +
 	"\topened_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\bopenedAt\x127\n" +
-	"\tclosed_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\"\xfc\x01\n" +
+	"\tclosed_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12\x16\n" +
+	"\x06detail\x18\x0f \x01(\tR\x06detail\"\xfc\x01\n" +
 	"\rMemberBatched\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\rR\x04slot\x12!\n" +
 	"\fsample_index\x18\x02 \x01(\rR\vsampleIndex\x12\x12\n" +
@@ -1610,7 +1657,7 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"microBatch\x12\x1f\n" +
 	"\vloss_tokens\x18\a \x01(\rR\n" +
 	"lossTokens\x12\x1c\n" +
-	"\tstaleness\x18\b \x01(\rR\tstaleness\"\xa1\x05\n" +
+	"\tstaleness\x18\b \x01(\rR\tstaleness\"\xed\x05\n" +
 	"\tStepBatch\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +
@@ -1633,7 +1680,9 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"lossTokens\x12#\n" +
 	"\rpadded_tokens\x18\x11 \x01(\x04R\fpaddedTokens\x129\n" +
 	"\n" +
-	"batched_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tbatchedAt\"\xcc\x02\n" +
+	"batched_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tbatchedAt\x12'\n" +
+	"\x0fprotocol_faults\x18\x13 \x01(\rR\x0eprotocolFaults\x12!\n" +
+	"\finfra_errors\x18\x14 \x01(\rR\vinfraErrors\"\xcc\x02\n" +
 	"\n" +
 	"MicroBatch\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12 \n" +
@@ -1775,37 +1824,39 @@ var file_sluice_v1_training_proto_goTypes = []any{
 	nil,                           // 15: sluice.v1.TrainerReport.ExtraEntry
 	(*Scored)(nil),                // 16: sluice.v1.Scored
 	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*GroupPlace)(nil),            // 18: sluice.v1.GroupPlace
-	(Mode)(0),                     // 19: sluice.v1.Mode
-	(*Origin)(nil),                // 20: sluice.v1.Origin
+	(EndReason)(0),                // 18: sluice.v1.EndReason
+	(*GroupPlace)(nil),            // 19: sluice.v1.GroupPlace
+	(Mode)(0),                     // 20: sluice.v1.Mode
+	(*Origin)(nil),                // 21: sluice.v1.Origin
 }
 var file_sluice_v1_training_proto_depIdxs = []int32{
 	16, // 0: sluice.v1.GroupMember.scored:type_name -> sluice.v1.Scored
 	17, // 1: sluice.v1.GroupMember.taken_at:type_name -> google.protobuf.Timestamp
 	1,  // 2: sluice.v1.MemberClosing.fate:type_name -> sluice.v1.MemberFate
-	18, // 3: sluice.v1.GroupClosed.group:type_name -> sluice.v1.GroupPlace
-	19, // 4: sluice.v1.GroupClosed.mode:type_name -> sluice.v1.Mode
-	0,  // 5: sluice.v1.GroupClosed.closing:type_name -> sluice.v1.Closing
-	5,  // 6: sluice.v1.GroupClosed.members:type_name -> sluice.v1.MemberClosing
-	17, // 7: sluice.v1.GroupClosed.opened_at:type_name -> google.protobuf.Timestamp
-	17, // 8: sluice.v1.GroupClosed.closed_at:type_name -> google.protobuf.Timestamp
-	3,  // 9: sluice.v1.MemberBatched.fate:type_name -> sluice.v1.BatchFate
-	2,  // 10: sluice.v1.StepBatch.token_reduction:type_name -> sluice.v1.TokenReduction
-	7,  // 11: sluice.v1.StepBatch.members:type_name -> sluice.v1.MemberBatched
-	17, // 12: sluice.v1.StepBatch.batched_at:type_name -> google.protobuf.Timestamp
-	10, // 13: sluice.v1.MicroBatch.data:type_name -> sluice.v1.Datum
-	2,  // 14: sluice.v1.MicroBatch.token_reduction:type_name -> sluice.v1.TokenReduction
-	17, // 15: sluice.v1.PolicyUpdate.published_at:type_name -> google.protobuf.Timestamp
-	17, // 16: sluice.v1.TrainerReport.reported_at:type_name -> google.protobuf.Timestamp
-	15, // 17: sluice.v1.TrainerReport.extra:type_name -> sluice.v1.TrainerReport.ExtraEntry
-	14, // 18: sluice.v1.DeadLetter.headers:type_name -> sluice.v1.RecordHeader
-	20, // 19: sluice.v1.DeadLetter.origin:type_name -> sluice.v1.Origin
-	17, // 20: sluice.v1.DeadLetter.failed_at:type_name -> google.protobuf.Timestamp
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	18, // 3: sluice.v1.MemberClosing.end_reason:type_name -> sluice.v1.EndReason
+	19, // 4: sluice.v1.GroupClosed.group:type_name -> sluice.v1.GroupPlace
+	20, // 5: sluice.v1.GroupClosed.mode:type_name -> sluice.v1.Mode
+	0,  // 6: sluice.v1.GroupClosed.closing:type_name -> sluice.v1.Closing
+	5,  // 7: sluice.v1.GroupClosed.members:type_name -> sluice.v1.MemberClosing
+	17, // 8: sluice.v1.GroupClosed.opened_at:type_name -> google.protobuf.Timestamp
+	17, // 9: sluice.v1.GroupClosed.closed_at:type_name -> google.protobuf.Timestamp
+	3,  // 10: sluice.v1.MemberBatched.fate:type_name -> sluice.v1.BatchFate
+	2,  // 11: sluice.v1.StepBatch.token_reduction:type_name -> sluice.v1.TokenReduction
+	7,  // 12: sluice.v1.StepBatch.members:type_name -> sluice.v1.MemberBatched
+	17, // 13: sluice.v1.StepBatch.batched_at:type_name -> google.protobuf.Timestamp
+	10, // 14: sluice.v1.MicroBatch.data:type_name -> sluice.v1.Datum
+	2,  // 15: sluice.v1.MicroBatch.token_reduction:type_name -> sluice.v1.TokenReduction
+	17, // 16: sluice.v1.PolicyUpdate.published_at:type_name -> google.protobuf.Timestamp
+	17, // 17: sluice.v1.TrainerReport.reported_at:type_name -> google.protobuf.Timestamp
+	15, // 18: sluice.v1.TrainerReport.extra:type_name -> sluice.v1.TrainerReport.ExtraEntry
+	14, // 19: sluice.v1.DeadLetter.headers:type_name -> sluice.v1.RecordHeader
+	21, // 20: sluice.v1.DeadLetter.origin:type_name -> sluice.v1.Origin
+	17, // 21: sluice.v1.DeadLetter.failed_at:type_name -> google.protobuf.Timestamp
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_training_proto_init() }

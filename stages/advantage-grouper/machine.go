@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -23,6 +24,7 @@ type machine struct {
 	cfg     config
 	log     *slog.Logger
 	metrics *metrics
+	tells   *standstill
 
 	// groups are the open ones, and closed ones within the horizon, by which late
 	// copies are known.
@@ -31,28 +33,38 @@ type machine struct {
 	// forget are keys behind the horizon; they are deleted with the next effects.
 	forget map[string]bool
 
+	// prompts are those of open groups, for refills.
+	prompts map[identity.Group]*sluicev1.Prompt
+	// requests are what operators asked to have closed, by key of group or step.
+	requests map[string]string
 	// timed is set by the first Tick, when the partition is caught up: before it no
 	// deadline runs.
 	timed bool
+	clock clock
 	// timers are in order, since all groups have the same time; those of groups that
 	// have closed are skipped.
 	timers []timer
 }
 
+// timer is when the clock will have counted enough for a group.
 type timer struct {
 	group identity.Group
-	at    time.Time
+	due   time.Duration
 }
 
-func newMachine(cfg config, log *slog.Logger, m *metrics) *machine {
+func newMachine(cfg config, log *slog.Logger, m *metrics, tells *standstill) *machine {
 	return &machine{
-		cfg: cfg, log: log, metrics: m,
+		cfg: cfg, log: log, metrics: m, tells: tells,
 		groups: map[identity.Group]*group.Group{}, horizon: horizon.New(cfg.stepsKept), forget: map[string]bool{},
+		requests: map[string]string{}, prompts: map[identity.Group]*sluicev1.Prompt{}, clock: clock{outages: newOutages()},
 	}
 }
 
 // Restore implements runner.Machine.
 func (m *machine) Restore(key string, value []byte) error {
+	if strings.HasSuffix(key, promptSuffix) {
+		return m.restorePrompt(key, value)
+	}
 	if value == nil {
 		place, err := parseKey(key)
 		delete(m.groups, place)
@@ -113,10 +125,14 @@ func (m *machine) prompt(e *runner.Effects, p *sluicev1.Prompt, now time.Time) e
 		return nil
 	case g != nil:
 		changed, err := g.Prompted(p)
-		if err == nil && changed {
+		if err != nil {
+			return err
+		}
+		m.remember(e, p)
+		if m.refill(e, g, now) || changed {
 			m.store(e, g)
 		}
-		return err
+		return nil
 	case m.horizon.Past(runOf(place), place.Step):
 		m.log.Warn("prompt of a step that is long over", "group", place.String(), "steps_kept", m.cfg.stepsKept)
 		m.metrics.late.Inc()
@@ -124,6 +140,10 @@ func (m *machine) prompt(e *runner.Effects, p *sluicev1.Prompt, now time.Time) e
 	}
 	g = group.Open(p, now)
 	m.add(g, now)
+	if why, asked := m.requested(place); asked {
+		return m.closeByHand(e, g, why, now)
+	}
+	m.remember(e, p)
 	m.store(e, g)
 	return nil
 }
@@ -149,6 +169,7 @@ func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, now time.Time) e
 	if unknown {
 		m.add(g, now)
 	}
+	m.remember(e, s.GetTrajectory().GetPrompt())
 	if !counts {
 		m.metrics.duplicates.Inc()
 		m.log.Info("second copy of a member dropped", "member", identity.TrajectoryID(s.GetTrajectory()))
@@ -157,6 +178,10 @@ func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, now time.Time) e
 	e.Outputs = append(e.Outputs, runner.Output{
 		Topic: topicGrouped, Body: &sluicev1.GroupMember{Scored: s, TakenAt: timestamppb.New(now)},
 	})
+	m.refill(e, g, now)
+	if why, asked := m.requested(place); asked && !g.Complete() {
+		return m.closeByHand(e, g, why, now)
+	}
 	if g.Complete() {
 		return m.close(e, g, now)
 	}
@@ -176,7 +201,8 @@ func (m *machine) add(g *group.Group, now time.Time) {
 	m.groups[place] = g
 	m.drop(m.horizon.See(runOf(place), place.Step))
 	if m.timed {
-		m.timers = append(m.timers, timer{place, now.Add(m.cfg.deadline)})
+		m.clock.to(now)
+		m.timers = append(m.timers, timer{place, m.clock.counted + m.cfg.deadline})
 	}
 }
 
@@ -189,19 +215,29 @@ func (m *machine) close(e *runner.Effects, g *group.Group, now time.Time) error 
 	if err != nil {
 		return err
 	}
+	m.closed(e, g, closed)
+	return nil
+}
+
+// closed writes a closing and remembers its group as closed.
+func (m *machine) closed(e *runner.Effects, g *group.Group, closed *sluicev1.GroupClosed) {
 	place, key := g.Place(), keyOf(g.Place())
 	if missing := g.Missing(); len(missing) > 0 {
-		m.log.Warn("group closed at its deadline", "group", place.String(), "closing", closed.GetClosing().String(),
-			"missing", missing, "graded", closed.GetGraded(), "group_size", closed.GetGroupSize())
+		m.log.Warn("group closed with members missing", "group", place.String(), "closing", closed.GetClosing().String(),
+			"reason", closed.GetReason(), "missing", missing, "graded", closed.GetGraded(), "group_size", closed.GetGroupSize())
 	}
 	m.metrics.closed.WithLabelValues(schemas.EnumText(closed.GetClosing()), closed.GetReason()).Inc()
+	if closed.GetDetail() == group.DetailByCorrectness {
+		m.metrics.byCorrectness.Inc()
+		m.log.Info("group is degenerate though its rewards differ: all its answers are equally right or wrong (--degenerate-by)", "group", place.String())
+	}
 	e.Outputs = append(e.Outputs, runner.Output{Topic: topicGrouped, Body: closed})
+	m.forgetPrompt(e, place)
 	if m.horizon.Keep(runOf(place), place.Step, key) {
 		m.store(e, g)
 	} else {
 		m.drop([]string{key})
 	}
-	return nil
 }
 
 // sweep adds the deletion of what is behind the horizon.
@@ -212,17 +248,32 @@ func (m *machine) sweep(e *runner.Effects) {
 	clear(m.forget)
 }
 
+// Broadcast implements runner.Broadcasts: what the stages before say of their backends,
+// and what operators want closed.
+func (m *machine) Broadcast(msg runner.Message, now time.Time) (runner.Effects, error) {
+	switch body := msg.Body.(type) {
+	case *sluicev1.StageStatus:
+		m.clock.to(now)
+		m.clock.outages.hear(body, now)
+		m.tells.say(m.clock.to(now))
+	case *sluicev1.CloseRequest:
+		return m.request(body, now)
+	}
+	return runner.Effects{}, nil
+}
+
 // Tick implements runner.Machine. The first one starts the time of the groups that are
 // open; every one closes those whose time is over.
 func (m *machine) Tick(now time.Time) (runner.Effects, error) {
 	var e runner.Effects
+	m.tells.say(m.clock.to(now))
 	if !m.timed {
 		m.timed = true
 		for _, place := range m.openGroups() {
-			m.timers = append(m.timers, timer{place, now.Add(m.cfg.deadline)})
+			m.timers = append(m.timers, timer{place, m.clock.counted + m.cfg.deadline})
 		}
 	}
-	for len(m.timers) > 0 && !m.timers[0].at.After(now) {
+	for len(m.timers) > 0 && m.timers[0].due <= m.clock.counted {
 		g := m.groups[m.timers[0].group]
 		m.timers = m.timers[1:]
 		if g == nil || g.Closed() {
@@ -252,7 +303,7 @@ func (m *machine) openGroups() []identity.Group {
 func (m *machine) Deadline() (time.Time, bool) {
 	for len(m.timers) > 0 {
 		if g := m.groups[m.timers[0].group]; g != nil && !g.Closed() {
-			return m.timers[0].at, true
+			return m.clock.when(m.timers[0].due)
 		}
 		m.timers = m.timers[1:]
 	}

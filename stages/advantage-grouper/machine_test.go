@@ -23,7 +23,7 @@ var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 const deadline = 10 * time.Minute
 
-func testConfig() config { return config{deadline: deadline, stepsKept: 3} }
+func testConfig() config { return config{deadline: deadline, stepsKept: 3, refill: true} }
 
 // failer is what *testing.T and *rapid.T have in common.
 type failer interface {
@@ -40,12 +40,17 @@ type partition struct {
 
 func newPartition(t failer) partition {
 	t.Helper()
+	return newPartitionOf(t, testConfig())
+}
+
+func newPartitionOf(t failer, cfg config) partition {
+	t.Helper()
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := machinetest.New(start, func() runner.Machine {
-		return newMachine(testConfig(), slog.New(slog.DiscardHandler), m)
+		return newMachine(cfg, slog.New(slog.DiscardHandler), m, &standstill{log: slog.New(slog.DiscardHandler)})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +96,7 @@ func scored(step uint64, slot, size, index uint32, copy uint64, reward float64) 
 		Trajectory: &sluicev1.Trajectory{
 			Prompt: prompt(step, slot, size), SampleIndex: index, Copy: copy, EndReason: sluicev1.EndReason_END_REASON_ANSWER,
 		},
-		Graded: true, Reward: reward, Scores: []*sluicev1.Score{{Name: "outcome", Version: "1", Reward: reward}},
+		Graded: true, Reward: reward, Correct: reward > 0, Scores: []*sluicev1.Score{{Name: "outcome", Version: "1", Reward: reward}},
 	}
 }
 

@@ -10,6 +10,9 @@ type metrics struct {
 	closed     *prometheus.CounterVec
 	duplicates prometheus.Counter
 	late       prometheus.Counter
+	refills    prometheus.Counter
+	// byCorrectness counts groups degenerate though their rewards differ.
+	byCorrectness prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -24,7 +27,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "sluice_late_members_total", Help: "Members and prompts dropped because their group was closed.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.closed, m.duplicates, m.late} {
+	m.refills = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "sluice_refilled_members_total", Help: "Members lost to infrastructure that were asked for once more.",
+	})
+	m.byCorrectness = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "sluice_groups_degenerate_by_correctness_total", Help: "Groups degenerate though their rewards differ, because all answers are equally right or wrong.",
+	})
+	for _, c := range []prometheus.Collector{m.closed, m.duplicates, m.late, m.refills, m.byCorrectness} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sluice-rl/sluice/schemas/tokens"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
@@ -13,11 +14,17 @@ import (
 type config struct {
 	rules     step.Rules
 	stepsKept uint64
+	limits    limits
+	// stalled is after what time a step that does not move is warned of.
+	stalled time.Duration
 }
 
 func (c *config) register(flags *process.Flags) {
 	f := flags.Group("Batches")
 	c.rules.Register(f)
+	f.Float64Var(&c.limits.protocolFaults, "max-protocol-faults", 0, "stop a run (its feeder fails) when more than this share of a step's trajectories, 0 to 1, ended as protocol_fault; 0: only warn, above 0.05")
+	f.Float64Var(&c.limits.infraErrors, "max-infra-errors", 0, "the same for infra_error")
+	f.DurationVar(&c.stalled, "stalled-after", 10*time.Minute, "warn of a step that has not moved for this long")
 	f.Uint64Var(&c.stepsKept, "steps-kept", 256, "how many steps of each run are remembered as batched: what arrives of an older step is dropped as late, even of one never seen")
 }
 
@@ -25,6 +32,11 @@ func (c *config) validate() error {
 	var errs []error
 	if c.stepsKept < 1 {
 		errs = append(errs, errors.New("--steps-kept is 0, want at least 1"))
+	}
+	for flag, share := range map[string]float64{"max-protocol-faults": c.limits.protocolFaults, "max-infra-errors": c.limits.infraErrors} {
+		if !(share >= 0 && share <= 1) {
+			errs = append(errs, fmt.Errorf("--%s is %v, want a share from 0 to 1", flag, share))
+		}
 	}
 	return errors.Join(append(errs, c.rules.Check())...)
 }

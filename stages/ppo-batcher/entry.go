@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
@@ -14,17 +15,26 @@ import (
 var errState = errors.New("unreadable state of ppo-batcher")
 
 // entry is what the changelog says of a step, under the key "run.incarnation/step":
-// "done", or "open from OFFSET", the offset in grouped of its first record.
+// "open from OFFSET", the offset in grouped of its first record; "done", of a step that
+// had nothing but evaluation; or "batched at MILLISECONDS".
 type entry struct {
 	done bool
 	from int64
+	// batched is when a step that is done was batched.
+	batched time.Time
 }
 
-const openFrom = "open from "
+const (
+	openFrom  = "open from "
+	batchedAt = "batched at "
+)
 
 func (e entry) encode() []byte {
-	if e.done {
+	switch {
+	case e.done && e.batched.IsZero():
 		return []byte("done")
+	case e.done:
+		return strconv.AppendInt([]byte(batchedAt), e.batched.UnixMilli(), 10)
 	}
 	return strconv.AppendInt([]byte(openFrom), e.from, 10)
 }
@@ -34,13 +44,19 @@ func decode(key string, value []byte) (step.ID, entry, error) {
 	if err != nil {
 		return step.ID{}, entry{}, err
 	}
-	if string(value) == "done" {
+	text := string(value)
+	if text == "done" {
 		return id, entry{done: true}, nil
 	}
-	offset, ok := strings.CutPrefix(string(value), openFrom)
+	if ms, ok := strings.CutPrefix(text, batchedAt); ok {
+		if at, err := strconv.ParseInt(ms, 10, 64); err == nil {
+			return id, entry{done: true, batched: time.UnixMilli(at)}, nil
+		}
+	}
+	offset, ok := strings.CutPrefix(text, openFrom)
 	from, err := strconv.ParseInt(offset, 10, 64)
 	if !ok || err != nil || from < 0 {
-		return step.ID{}, entry{}, fmt.Errorf("%w: step %s is %.60q, want \"done\" or \"%sOFFSET\"", errState, id, value, openFrom)
+		return step.ID{}, entry{}, fmt.Errorf("%w: step %s is %.60q, want \"done\", \"%sMILLISECONDS\" or \"%sOFFSET\"", errState, id, value, batchedAt, openFrom)
 	}
 	return id, entry{from: from}, nil
 }

@@ -6,10 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
 
@@ -22,9 +25,10 @@ const (
 // step: members are not stored again, an open step's records are read again from
 // grouped after a restart.
 type machine struct {
-	cfg     config
-	log     *slog.Logger
-	metrics *metrics
+	cfg       config
+	log       *slog.Logger
+	metrics   *metrics
+	partition int32
 
 	open map[step.ID]*openStep
 	// done are the batched steps within the horizon, by which late records are known.
@@ -34,17 +38,26 @@ type machine struct {
 	forget map[string]bool
 	// versions is the trainer's policy version per run, as last broadcast.
 	versions map[string]uint32
+	// unanswered are batched steps that the trainer has not answered, and when they were
+	// batched.
+	unanswered map[step.ID]time.Time
+	// progress is where people see how far the steps are.
+	progress *progress
+	board    *status.Board
+	told     time.Time
 }
 
 type openStep struct {
 	*step.Step
 	// from is the offset of the step's first record.
 	from int64
+	// moved is when the last of its records was written.
+	moved time.Time
 }
 
-func newMachine(cfg config, log *slog.Logger, m *metrics) *machine {
+func newMachine(partition int32, cfg config, log *slog.Logger, m *metrics, p *progress, board *status.Board) *machine {
 	return &machine{
-		cfg: cfg, log: log, metrics: m,
+		cfg: cfg, log: log, metrics: m, progress: p, board: board, partition: partition, unanswered: map[step.ID]time.Time{},
 		open: map[step.ID]*openStep{}, done: map[step.ID]bool{},
 		horizon: horizon.New(cfg.stepsKept), forget: map[string]bool{}, versions: map[string]uint32{},
 	}
@@ -65,11 +78,14 @@ func (m *machine) Restore(key string, value []byte) error {
 	}
 	m.drop(m.horizon.See(runOf(id), id.Step))
 	if !e.done {
-		m.open[id] = &openStep{step.New(id), e.from}
+		m.open[id] = &openStep{Step: step.New(id), from: e.from}
 		return nil
 	}
 	delete(m.open, id)
 	m.done[id] = true
+	if !e.batched.IsZero() {
+		m.unanswered[id] = e.batched
+	}
 	if !m.horizon.Keep(runOf(id), id.Step, key) {
 		m.drop([]string{key})
 	}
@@ -82,6 +98,7 @@ func (m *machine) drop(keys []string) {
 		m.forget[key] = true
 		if id, err := parseKey(key); err == nil {
 			delete(m.done, id)
+			delete(m.unanswered, id)
 		}
 	}
 }
@@ -106,14 +123,13 @@ func (m *machine) Replay(msg runner.Message) error {
 	if s == nil {
 		return nil
 	}
+	s.moved = msg.Time
 	switch body := msg.Body.(type) {
 	case *sluicev1.GroupMember:
 		s.Take(body)
 	case *sluicev1.GroupClosed:
-		// One that conflicts was refused then; it changes nothing now.
-		if _, err := s.Close(body); err != nil {
-			m.log.Warn("a closing that was refused is passed over", "step", s.ID().String(), "error", err)
-		}
+		// One that was refused then is refused now, and was told of then.
+		_, _ = s.Close(body)
 	}
 	return nil
 }
@@ -129,14 +145,15 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 	}
 	s, unknown := m.open[id], false
 	if s == nil {
-		s, unknown = &openStep{step.New(id), msg.Offset}, true
+		s, unknown = &openStep{Step: step.New(id), from: msg.Offset}, true
 	}
+	s.moved = msg.Time
 	switch body := msg.Body.(type) {
 	case *sluicev1.GroupMember:
 		s.Take(body)
 	case *sluicev1.GroupClosed:
 		if _, err := s.Close(body); err != nil {
-			return runner.Effects{}, runner.Reject(err, "refused")
+			m.refuse(&e, msg, body, err, now)
 		}
 	default:
 		return e, nil
@@ -160,6 +177,7 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 // close writes a complete step's batch, announced first, and remembers it as done.
 func (m *machine) close(e *runner.Effects, s *openStep, now time.Time) error {
 	id := s.ID()
+	done := entry{done: true}
 	if s.Training() {
 		batch, micro, err := m.cfg.rules.Batch(s.Step, m.versions[id.RunID], now)
 		if err != nil {
@@ -171,6 +189,9 @@ func (m *machine) close(e *runner.Effects, s *openStep, now time.Time) error {
 		}
 		m.metrics.batched(batch)
 		m.report(batch)
+		m.faults(e, s.Step, batch, now)
+		done.batched = now
+		m.unanswered[id] = now
 	}
 	delete(m.open, id)
 	key := id.String()
@@ -179,7 +200,7 @@ func (m *machine) close(e *runner.Effects, s *openStep, now time.Time) error {
 		return nil
 	}
 	m.done[id] = true
-	e.State = append(e.State, runner.StateChange{Key: key, Value: entry{done: true}.encode()})
+	e.State = append(e.State, runner.StateChange{Key: key, Value: done.encode()})
 	return nil
 }
 
@@ -207,19 +228,45 @@ func (m *machine) sweep(e *runner.Effects) {
 func (m *machine) Broadcast(msg runner.Message, _ time.Time) (runner.Effects, error) {
 	if u, ok := msg.Body.(*sluicev1.PolicyUpdate); ok {
 		m.versions[u.GetRunId()] = u.GetPolicyVersion()
+		for id := range m.unanswered {
+			answered := id.Incarnation < u.GetIncarnation() || id.Incarnation == u.GetIncarnation() && id.Step <= u.GetStep()
+			if id.RunID == u.GetRunId() && answered {
+				delete(m.unanswered, id)
+			}
+		}
 	}
 	return runner.Effects{}, nil
 }
 
-// Tick implements runner.Machine: steps have no deadline, their groups have.
-func (m *machine) Tick(time.Time) (runner.Effects, error) {
+// Tick implements runner.Machine: steps have no deadline, their groups have. It tells how
+// far they are.
+func (m *machine) Tick(now time.Time) (runner.Effects, error) {
 	var e runner.Effects
 	m.sweep(&e)
+	m.told = now
+	m.progress.tell(m.partition, m.steps(), now)
 	return e, nil
 }
 
 // Deadline implements runner.Machine.
-func (m *machine) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (m *machine) Deadline() (time.Time, bool) { return m.told.Add(tellEvery), true }
+
+// steps is how far the steps are that wait for something.
+func (m *machine) steps() []*sluicev1.StepProgress {
+	var all []*sluicev1.StepProgress
+	for id, s := range m.open {
+		all = append(all, &sluicev1.StepProgress{
+			RunId: id.RunID, Incarnation: id.Incarnation, Step: id.Step, Groups: uint32(s.Groups()), GroupsClosed: uint32(s.Closed()),
+			OpenSlots: s.OpenSlots(slotsTold), MovedAt: timestamppb.New(s.moved),
+		})
+	}
+	for id, at := range m.unanswered {
+		all = append(all, &sluicev1.StepProgress{
+			RunId: id.RunID, Incarnation: id.Incarnation, Step: id.Step, Batched: true, MovedAt: timestamppb.New(at),
+		})
+	}
+	return all
+}
 
 // idOf is the step that a record of grouped belongs to.
 func idOf(msg runner.Message) step.ID {

@@ -34,17 +34,38 @@ type failer interface {
 
 func newPartition(t failer) *machinetest.Partition {
 	t.Helper()
+	return newPartitionOf(t, limits{})
+}
+
+func newPartitionOf(t failer, l limits) *machinetest.Partition {
+	t.Helper()
+	p, _ := partitionOf(t, l)
+	return p
+}
+
+// newTold is a partition, and what it tells of its steps.
+func newTold(t failer) (*machinetest.Partition, *progress) {
+	t.Helper()
+	p, told := partitionOf(t, limits{})
+	told.now = func() time.Time { return p.Now }
+	return p, told
+}
+
+func partitionOf(t failer, l limits) (*machinetest.Partition, *progress) {
+	t.Helper()
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := config{rules: step.DefaultRules, stepsKept: 3}
+	cfg := config{rules: step.DefaultRules, stepsKept: 3, limits: l}
 	cfg.rules.Packing = microbatch.Limits{Data: 2, PaddedTokens: 1000}
-	p, err := machinetest.New(start, func() runner.Machine { return newMachine(cfg, slog.New(slog.DiscardHandler), m) })
+	log := slog.New(slog.DiscardHandler)
+	told := newProgress(log, m, time.Hour)
+	p, err := machinetest.New(start, func() runner.Machine { return newMachine(0, cfg, log, m, told, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return p, told
 }
 
 // group is the records of one group of two members, one right and one wrong, as the
@@ -198,17 +219,103 @@ func TestStalenessComesFromTheTrainersLastUpdate(t *testing.T) {
 	}
 }
 
+// A closing that cannot be used ends its group as dropped: the step does not wait for it.
 func TestAConflictingClosingIsRefused(t *testing.T) {
 	p := newPartition(t)
 	feed(t, p, train(1, 0, 2)...)
 	feed(t, p, train(1, 1, 3)...)
-	if len(p.Rejected) != 1 || !strings.Contains(p.Rejected[0].Error(), "2 groups") {
+	if len(p.Rejected) != 0 {
 		t.Fatalf("rejected: %v", p.Rejected)
 	}
-	feed(t, p, train(1, 1, 2)[2])
-	if got := said(p); len(got) == 0 || got[0] != "step run/1: 2 micro-batches, n=4" {
-		t.Errorf("written: %v", got)
+	letters := machinetest.Bodies[*sluicev1.DeadLetter](p, "dead-letters")
+	if len(letters) != 1 || letters[0].GetErrorType() != "refused" || !strings.Contains(letters[0].GetError(), "2 groups") ||
+		letters[0].GetSourceOffset() != 5 || letters[0].GetOrigin().GetGroup().GetSlot() != 1 {
+		t.Fatalf("dead letters: %v, want one that names the record and both counts", letters)
 	}
+	b := machinetest.Bodies[*sluicev1.StepBatch](p, "ppo-batches")
+	if len(b) != 1 || b[0].GetGroupsDropped() != 1 || b[0].GetGroupsUsed() != 1 || b[0].GetN() != 2 {
+		t.Errorf("batched: %v, want one group used and one dropped", b)
+	}
+}
+
+func TestUnbalancedAdvantagesEndTheGroupAsDropped(t *testing.T) {
+	p := newPartition(t)
+	records := train(1, 0, 1)
+	records[2].(*sluicev1.GroupClosed).Members[0].Advantage = 1.5
+	feed(t, p, records[:2]...)
+	if err := p.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	feed(t, p, records[2])
+	letters := machinetest.Bodies[*sluicev1.DeadLetter](p, "dead-letters")
+	if len(letters) != 1 || letters[0].GetErrorType() != "unbalanced" {
+		t.Errorf("dead letters: %v, want one of class unbalanced", letters)
+	}
+	expect(t, p, "step run/1: 0 micro-batches, n=0")
+}
+
+// A step of which more trajectories were lost than is allowed stops its run.
+func TestTooManyFaultsStopTheRun(t *testing.T) {
+	for _, c := range []struct {
+		limits limits
+		stops  int
+	}{{limits{}, 0}, {limits{infraErrors: 0.5}, 0}, {limits{infraErrors: 0.3}, 1}, {limits{protocolFaults: 0.3}, 0}} {
+		p := newPartitionOf(t, c.limits)
+		records := train(1, 0, 1)
+		closed := records[2].(*sluicev1.GroupClosed)
+		closed.GroupSize = 4
+		for i := range uint32(2) {
+			closed.Members = append(closed.Members, &sluicev1.MemberClosing{SampleIndex: 2 + i, Copy: 9, Fate: sluicev1.MemberFate_MEMBER_FATE_UNGRADED, EndReason: sluicev1.EndReason_END_REASON_INFRA_ERROR})
+		}
+		feed(t, p, records...)
+		stops := machinetest.Bodies[*sluicev1.RunStop](p, "runs")
+		if len(stops) != c.stops {
+			t.Errorf("%+v: stopped %d times, want %d", c.limits, len(stops), c.stops)
+		}
+		for _, s := range stops {
+			if want := "step 1: 2 of 4 trajectories (50%) ended as infra_error, the limit is 30%"; s.GetReason() != want || s.GetRunId() != "run" {
+				t.Errorf("run %s stops for %q, want %q", s.GetRunId(), s.GetReason(), want)
+			}
+		}
+	}
+}
+
+// What waits for a group or for the trainer is told, over a restart too, until it moves.
+func TestProgressIsTold(t *testing.T) {
+	p, told := newTold(t)
+	expectTold := func(want ...string) {
+		t.Helper()
+		p.Now = p.Now.Add(tellEvery)
+		if err := p.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range told.steps() {
+			got = append(got, fmt.Sprintf("%s/%d: %d of %d, open %v, batched %t, %s ago", s.GetRunId(), s.GetStep(), s.GetGroupsClosed(), s.GetGroups(),
+				s.GetOpenSlots(), s.GetBatched(), p.Now.Sub(s.GetMovedAt().AsTime()).Round(time.Second)))
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("told (-want +got):\n%s", d)
+		}
+	}
+	feed(t, p, train(7, 1, 3)...)
+	expectTold("run/7: 1 of 3, open [0 2], batched false, 5s ago")
+	p.Now = p.Now.Add(time.Minute)
+	if err := p.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	expectTold("run/7: 1 of 3, open [0 2], batched false, 1m10s ago")
+	feed(t, p, train(7, 0, 3)...)
+	feed(t, p, train(7, 2, 3)...)
+	expectTold("run/7: 0 of 0, open [], batched true, 5s ago")
+	if err := p.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	expectTold("run/7: 0 of 0, open [], batched true, 10s ago")
+	if err := p.Broadcast("policy-updates", &sluicev1.PolicyUpdate{RunId: "run", Step: 7}); err != nil {
+		t.Fatal(err)
+	}
+	expectTold()
 }
 
 func TestStateIsSmallAndBounded(t *testing.T) {

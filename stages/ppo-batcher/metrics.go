@@ -16,6 +16,8 @@ type metrics struct {
 	padded  prometheus.Counter
 	loss    prometheus.Counter
 	late    prometheus.Counter
+	refused *prometheus.CounterVec
+	idlest  prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -32,7 +34,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		loss:   counter("sluice_loss_tokens_total", "Tokens trained on."),
 		late:   counter("sluice_late_records_total", "Records dropped because their step was closed."),
 	}
-	for _, c := range []prometheus.Collector{m.steps, m.micro, m.members, m.padded, m.loss, m.late} {
+	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_closings_refused_total", Help: "Closings that could not be used; their groups count as dropped.",
+	}, []string{"error_type"})
+	m.idlest = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "sluice_step_idle_seconds", Help: "How long the step that waits longest, for a group or for the trainer, has not moved.",
+	})
+	for _, c := range []prometheus.Collector{m.refused, m.idlest, m.steps, m.micro, m.members, m.padded, m.loss, m.late} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -21,12 +21,17 @@ their reason: advantage 0, no policy tokens, longer than the training context, s
 by a policy too old, digests that do not fit the tokens. Advantages are multiplied by (data in the micro-batch / N), where N
 counts all graded members of used and degenerate groups.
 
+A closing that cannot be used, because it gives the step another number of groups or its
+advantages do not sum to 0, goes to dead-letters and counts as that of a dropped group.
+
 Outputs, state and offsets commit in one transaction: each step is batched exactly once,
 whatever is killed. Steps that hold nothing but groups of evaluation are not batched.`
 
+const name = "ppo-batcher"
+
 func spec() stage.Spec {
 	c := &config{rules: step.DefaultRules}
-	return stage.Spec{Name: "ppo-batcher", About: about, Flags: c.register, Validate: c.validate, Run: c.run}
+	return stage.Spec{Name: name, About: about, Flags: c.register, Validate: c.validate, Run: c.run}
 }
 
 func (c *config) run(ctx context.Context, env *stage.Env) error {
@@ -37,6 +42,8 @@ func (c *config) run(ctx context.Context, env *stage.Env) error {
 	if err != nil {
 		return err
 	}
-	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: "ppo-batcher"},
-		func(int32) runner.Machine { return newMachine(*c, env.Log, m) })
+	steps := newProgress(env.Log, m, c.stalled)
+	env.Status.Steps(steps.steps)
+	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: name},
+		func(partition int32) runner.Machine { return newMachine(partition, *c, env.Log, m, steps, env.Status) })
 }

@@ -3,8 +3,7 @@
 // Reads: a prepared problem file (`prompt-feeder prepare` makes one) and the topic
 // policy-updates (broadcast).
 //
-// Writes: prompts, one record per slot of a step, keyed by question id; dead-letters, for
-// policy updates that cannot be read.
+// Writes: prompts, one record per slot of a step, keyed by question id.
 //
 // Promises: which problem stands in which slot follows from file, seed and step alone,
 // so a run can be repeated; memory does not grow with the file; with sync pacing a step

@@ -38,7 +38,7 @@ func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 	answers := newFollower(f.runID)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return runner.RunBroadcast(ctx, env.Kafka, []string{"policy-updates"}, answers.caughtUp, answers.take, producer)
+		return runner.RunBroadcast(ctx, env.Kafka, []string{"policy-updates"}, answers.caughtUp, answers.take)
 	})
 	group.Go(func() error {
 		if err := answers.wait(ctx, func(p progress) bool { return true }); err != nil {

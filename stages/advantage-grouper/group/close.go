@@ -16,6 +16,17 @@ func Needed(size uint32) uint32 { return max(2, size/2+size%2) }
 // Close closes the group: because it is complete, or else because its deadline has
 // passed. The message belongs to the caller and must not be changed.
 func (g *Group) Close(rule advantage.Rule, now time.Time) (*sluicev1.GroupClosed, error) {
+	return g.close(rule, now, ReasonDeadline, "")
+}
+
+// CloseByHand closes the group with the members it has, as its deadline would, because
+// an operator said so.
+func (g *Group) CloseByHand(rule advantage.Rule, now time.Time, why string) (*sluicev1.GroupClosed, error) {
+	return g.close(rule, now, ReasonOperator, why)
+}
+
+// close closes the group; early is the reason, and detail, of one that is not complete.
+func (g *Group) close(rule advantage.Rule, now time.Time, early, detail string) (*sluicev1.GroupClosed, error) {
 	if g.Closed() {
 		return nil, ErrClosed
 	}
@@ -29,11 +40,12 @@ func (g *Group) Close(rule advantage.Rule, now time.Time) (*sluicev1.GroupClosed
 			m.Fate = sluicev1.MemberFate_MEMBER_FATE_MISSING
 		}
 	}
-	rewards := make([]float64, len(graded))
+	members := make([]advantage.Member, len(graded))
 	for i, m := range graded {
-		rewards[i] = m.GetReward()
+		members[i] = advantage.Member{Reward: m.GetReward(), Correct: m.GetCorrect()}
+		m.Correct = false
 	}
-	made := rule.Of(rewards)
+	made := rule.Of(members)
 	g.s.Graded, g.s.RewardMean = uint32(len(graded)), made.Mean
 	g.s.ClosedAt = timestamppb.New(now)
 
@@ -53,15 +65,24 @@ func (g *Group) Close(rule advantage.Rule, now time.Time) (*sluicev1.GroupClosed
 			m.Advantage = made.Advantages[i]
 		}
 	}
-	g.s.Reason = reason(complete, enough, g.s.GetReason())
+	g.s.Reason = reason(complete, enough, early, g.s.GetReason())
+	if !complete {
+		g.s.Detail = detail
+	} else if made.ByCorrectness && enough {
+		g.s.Detail = DetailByCorrectness
+	}
 	return g.s, nil
 }
 
+// DetailByCorrectness is the detail of a group that is degenerate though its rewards
+// differ.
+const DetailByCorrectness = "the rewards differ, but all answers are equally right or wrong"
+
 // reason names a closing; said is ReasonPromptTooLong where a member said so.
-func reason(complete, enough bool, said string) string {
+func reason(complete, enough bool, early, said string) string {
 	switch {
 	case !complete:
-		return ReasonDeadline
+		return early
 	case enough:
 		return ReasonComplete
 	case said != "":

@@ -22,6 +22,8 @@ const (
 	ReasonDeadline = "deadline"
 	// ReasonPromptTooLong: the prompt alone was over the budget.
 	ReasonPromptTooLong = "prompt_too_long"
+	// ReasonOperator: somebody closed it by hand; the detail says why.
+	ReasonOperator = "operator"
 )
 
 var (
@@ -116,15 +118,13 @@ func (g *Group) Join(s *sluicev1.Scored) (counts bool, err error) {
 	}
 	m := g.s.GetMembers()[t.GetSampleIndex()]
 	graded := s.GetGraded() && advantage.Usable(s.GetReward())
-	switch {
-	case m.GetFate() == sluicev1.MemberFate_MEMBER_FATE_USED:
-		return false, nil
-	case m.GetFate() == sluicev1.MemberFate_MEMBER_FATE_UNGRADED && !graded:
+	if !takes(m, t, graded) {
 		return false, nil
 	}
-	m.Copy, m.Fate = t.GetCopy(), sluicev1.MemberFate_MEMBER_FATE_UNGRADED
+	m.Copy, m.Attempt, m.EndReason = t.GetCopy(), t.GetPrompt().GetAttempt(), t.GetEndReason()
+	m.Fate, m.Reward, m.Correct = sluicev1.MemberFate_MEMBER_FATE_UNGRADED, 0, false
 	if graded {
-		m.Fate, m.Reward = sluicev1.MemberFate_MEMBER_FATE_USED, s.GetReward()
+		m.Fate, m.Reward, m.Correct = sluicev1.MemberFate_MEMBER_FATE_USED, s.GetReward(), s.GetCorrect()
 	}
 	if t.GetEndReason() == sluicev1.EndReason_END_REASON_PROMPT_TOO_LONG {
 		g.s.Reason = ReasonPromptTooLong
@@ -133,8 +133,59 @@ func (g *Group) Join(s *sluicev1.Scored) (counts bool, err error) {
 	return true, nil
 }
 
-// Complete says whether every place is taken, by a graded member or by one given up.
-func (g *Group) Complete() bool { return !g.Closed() && len(g.Missing()) == 0 }
+// takes says whether a copy takes a place from what holds it. Of graded copies the one
+// with the smaller number does: it was drawn before the copies' lengths were known, while
+// the first to arrive tends to be the shorter.
+func takes(m *sluicev1.MemberClosing, t *sluicev1.Trajectory, graded bool) bool {
+	attempt := t.GetPrompt().GetAttempt()
+	switch {
+	case m.GetFate() == sluicev1.MemberFate_MEMBER_FATE_USED:
+		return graded && t.GetCopy() < m.GetCopy()
+	case graded:
+		return true
+	case attempt > 0 && !m.GetRefilled():
+		// A refill that was given up whole speaks for members it did not ask for.
+		return false
+	}
+	return m.GetFate() == 0 || attempt > m.GetAttempt()
+}
+
+// Lost lists the members that infrastructure has lost and that were not asked for again.
+// A member that has not arrived is not among them: to ask again for stragglers would
+// select short answers; and a prompt that was too long would be too long again.
+func (g *Group) Lost() []uint32 {
+	if g.Closed() {
+		return nil
+	}
+	var lost []uint32
+	for _, m := range g.s.GetMembers() {
+		if m.GetFate() == sluicev1.MemberFate_MEMBER_FATE_UNGRADED && !m.GetRefilled() &&
+			m.GetEndReason() == sluicev1.EndReason_END_REASON_INFRA_ERROR {
+			lost = append(lost, m.GetSampleIndex())
+		}
+	}
+	return lost
+}
+
+// Refill notes that all Lost members are asked for once more: the group waits for them.
+func (g *Group) Refill() {
+	for _, i := range g.Lost() {
+		g.s.GetMembers()[i].Refilled = true
+	}
+}
+
+// Complete says whether every place is taken, by a graded member or by one given up for
+// good.
+func (g *Group) Complete() bool { return !g.Closed() && len(g.Missing()) == 0 && !g.awaitsRefill() }
+
+func (g *Group) awaitsRefill() bool {
+	for _, m := range g.s.GetMembers() {
+		if m.GetRefilled() && m.GetAttempt() == 0 && m.GetFate() == sluicev1.MemberFate_MEMBER_FATE_UNGRADED {
+			return true
+		}
+	}
+	return false
+}
 
 // Missing lists the sample indices of which nothing has arrived; it is empty once the
 // group has been restored as closed.

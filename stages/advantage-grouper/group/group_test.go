@@ -30,7 +30,7 @@ func prompt(size uint32) *sluicev1.Prompt {
 func graded(size, index uint32, copy uint64, reward float64) *sluicev1.Scored {
 	return &sluicev1.Scored{
 		Trajectory: &sluicev1.Trajectory{Prompt: prompt(size), SampleIndex: index, Copy: copy, EndReason: sluicev1.EndReason_END_REASON_ANSWER},
-		Graded:     true, Reward: reward,
+		Graded:     true, Reward: reward, Correct: reward > 0,
 	}
 }
 
@@ -199,6 +199,7 @@ func TestCopies(t *testing.T) {
 		reward      float64
 	}{
 		{"the first graded copy counts", graded(2, 0, 10, 1), graded(2, 0, 20, -1), false, 10, 1},
+		{"of graded copies the smaller number counts", graded(2, 0, 20, 1), graded(2, 0, 10, -1), true, 10, -1},
 		{"the same copy again is a duplicate", graded(2, 0, 10, 1), graded(2, 0, 10, 1), false, 10, 1},
 		{"a copy given up does not unseat a graded one", graded(2, 0, 10, 1), ungraded(2, 0, 20, infra), false, 10, 1},
 		{"a graded copy takes the place of one given up", ungraded(2, 0, 10, infra), graded(2, 0, 20, -1), true, 20, -1},

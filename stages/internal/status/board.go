@@ -50,6 +50,7 @@ type Board struct {
 	backends map[string]string
 	last     *sluicev1.StatusError
 	oldest   func() (Record, bool)
+	steps    func() []*sluicev1.StepProgress
 	ready    func() bool
 	changed  chan struct{}
 }
@@ -170,6 +171,17 @@ func (b *Board) Oldest(f func() (Record, bool)) {
 	b.oldest = f
 }
 
+// Steps sets who is asked, at every report, how far the steps have come. It is asked
+// without the board's lock.
+func (b *Board) Steps(f func() []*sluicev1.StepProgress) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.steps = f
+}
+
 // Readiness sets who is asked, at every report, whether the process is ready.
 func (b *Board) Readiness(f func() bool) {
 	if b == nil {
@@ -190,7 +202,7 @@ func (b *Board) touch() {
 // Status is what the board says now, but for who says it.
 func (b *Board) Status() *sluicev1.StageStatus {
 	b.mu.Lock()
-	oldest, ready := b.oldest, b.ready
+	oldest, ready, progress := b.oldest, b.ready, b.steps
 	b.mu.Unlock()
 	// Asked without the lock: they may be noting something on this board.
 	var record Record
@@ -199,11 +211,15 @@ func (b *Board) Status() *sluicev1.StageStatus {
 		record, waits = oldest()
 	}
 	isReady := ready != nil && ready()
+	var steps []*sluicev1.StepProgress
+	if progress != nil {
+		steps = progress()
+	}
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := &sluicev1.StageStatus{
-		StartedAt: timestamppb.New(b.started), ReportedAt: timestamppb.New(b.now()), Ready: isReady, LastError: b.last,
+		StartedAt: timestamppb.New(b.started), ReportedAt: timestamppb.New(b.now()), Ready: isReady, LastError: b.last, Steps: steps,
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.notes)) {
 		n := b.notes[name]

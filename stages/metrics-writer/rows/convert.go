@@ -102,7 +102,7 @@ func ofGroupClosed(m *sluicev1.GroupClosed, source Source) []Row {
 		Source: source, Step: step, Slot: m.GetGroup().GetSlot(), Attempt: m.GetAttempt(),
 		QuestionID: m.GetQuestionId(), DataSource: m.GetDataSource(), Mode: schemas.EnumText(m.GetMode()),
 		GroupSize: m.GetGroupSize(), GroupsInStep: m.GetGroupsInStep(), Closing: schemas.EnumText(m.GetClosing()), Reason: m.GetReason(),
-		Graded: m.GetGraded(), RewardMean: m.GetRewardMean(), OpenedAt: when(m.GetOpenedAt()), ClosedAt: when(m.GetClosedAt()),
+		Graded: m.GetGraded(), RewardMean: m.GetRewardMean(), OpenedAt: when(m.GetOpenedAt()), ClosedAt: when(m.GetClosedAt()), Detail: m.GetDetail(),
 	}
 	out := []Row{g}
 	for _, f := range m.GetMembers() {
@@ -111,6 +111,7 @@ func ofGroupClosed(m *sluicev1.GroupClosed, source Source) []Row {
 		}
 		out = append(out, &GroupFate{
 			Source: source, Mode: g.Mode, Fate: schemas.EnumText(f.GetFate()), Reward: f.GetReward(), Advantage: f.GetAdvantage(),
+			Attempt: f.GetAttempt(), Refilled: f.GetRefilled(), EndReason: schemas.EnumText(f.GetEndReason()),
 			Member: Member{Step: step, Slot: g.Slot, SampleIndex: f.GetSampleIndex(), Copy: f.GetCopy()},
 		})
 	}
@@ -126,6 +127,7 @@ func ofStepBatch(m *sluicev1.StepBatch, source Source) []Row {
 		PolicyVersionMin: m.GetPolicyVersionMin(), PolicyVersionMax: m.GetPolicyVersionMax(),
 		GroupsUsed: m.GetGroupsUsed(), GroupsDegenerate: m.GetGroupsDegenerate(), GroupsDropped: m.GetGroupsDropped(),
 		Data: m.GetData(), LossTokens: m.GetLossTokens(), PaddedTokens: m.GetPaddedTokens(), BatchedAt: when(m.GetBatchedAt()),
+		ProtocolFaults: m.GetProtocolFaults(), InfraErrors: m.GetInfraErrors(),
 	}}
 	for _, b := range m.GetMembers() {
 		out = append(out, &BatchMember{

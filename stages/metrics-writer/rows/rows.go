@@ -180,6 +180,7 @@ type Group struct {
 	RewardMean   float64    `ch:"reward_mean"`
 	OpenedAt     *time.Time `ch:"opened_at"`
 	ClosedAt     *time.Time `ch:"closed_at"`
+	Detail       string     `ch:"detail"`
 }
 
 // Table is groups.
@@ -193,6 +194,9 @@ type GroupFate struct {
 	Fate      string  `ch:"fate"`
 	Reward    float64 `ch:"reward"`
 	Advantage float64 `ch:"advantage"`
+	Attempt   uint32  `ch:"attempt"`
+	Refilled  bool    `ch:"refilled"`
+	EndReason string  `ch:"end_reason"`
 }
 
 // Table is group_fates.
@@ -216,6 +220,8 @@ type StepBatch struct {
 	LossTokens       uint64     `ch:"loss_tokens"`
 	PaddedTokens     uint64     `ch:"padded_tokens"`
 	BatchedAt        *time.Time `ch:"batched_at"`
+	ProtocolFaults   uint32     `ch:"protocol_faults"`
+	InfraErrors      uint32     `ch:"infra_errors"`
 }
 
 // Table is step_batches.

@@ -60,6 +60,7 @@ func (s *Step) candidates(b *sluicev1.StepBatch) []*candidate {
 		if g.GetMode() != sluicev1.Mode_MODE_TRAIN {
 			continue
 		}
+		countFaults(b, g)
 		switch g.GetClosing() {
 		case sluicev1.Closing_CLOSING_DEGENERATE:
 			b.GroupsDegenerate++
@@ -77,6 +78,18 @@ func (s *Step) candidates(b *sluicev1.StepBatch) []*candidate {
 		}
 	}
 	return all
+}
+
+// countFaults counts the trajectories of a group that ended by a fault of ours.
+func countFaults(b *sluicev1.StepBatch, g *sluicev1.GroupClosed) {
+	for _, m := range g.GetMembers() {
+		switch m.GetEndReason() {
+		case sluicev1.EndReason_END_REASON_PROTOCOL_FAULT:
+			b.ProtocolFaults++
+		case sluicev1.EndReason_END_REASON_INFRA_ERROR:
+			b.InfraErrors++
+		}
+	}
 }
 
 func (s *Step) candidate(slot uint32, m *sluicev1.MemberClosing) *candidate {

@@ -16,5 +16,7 @@
 //     Advantages are multiplied by (data in the micro-batch / N).
 //  4. A step of nothing but evaluation has no batch. Groups of evaluation are waited
 //     for with the rest of their step and never packed or counted.
-//  5. Equal members and closings give equal batches, in whatever order the groups come.
+//  5. A closing that cannot be used (another number of groups than the step has;
+//     advantages that do not sum to 0) is refused and counts as that of a dropped group.
+//  6. Equal members and closings give equal batches, in whatever order the groups come.
 package step

@@ -61,7 +61,7 @@ func closedGroup(t interface{ Fatal(...any) }, slot, groups uint32, mode sluicev
 		if m.spoiled {
 			traj.Turns[0].Tokens[0]++
 		}
-		s := &sluicev1.Scored{Trajectory: traj, Graded: !m.lost, Reward: m.reward}
+		s := &sluicev1.Scored{Trajectory: traj, Graded: !m.lost, Reward: m.reward, Correct: m.reward > 0}
 		if m.lost {
 			s.UngradedReason = "lost"
 		}
@@ -254,8 +254,54 @@ func TestClosingsThatConflict(t *testing.T) {
 	if news, err := s.Close(first); news || err != nil {
 		t.Errorf("the same closing again: news %t, %v; want neither", news, err)
 	}
-	if _, err := s.Close(other); !errors.Is(err, step.ErrConflict) {
-		t.Errorf("another number of groups: %v, want ErrConflict", err)
+	if news, err := s.Close(other); !news || !errors.Is(err, step.ErrConflict) {
+		t.Errorf("another number of groups: news %t, %v; want ErrConflict, and the slot closed", news, err)
+	}
+	_, outside := closedGroup(t, 3, 4, sluicev1.Mode_MODE_TRAIN, right(1), wrong(1))
+	if news, err := s.Close(outside); news || !errors.Is(err, step.ErrConflict) {
+		t.Errorf("a slot that is none of the step's: news %t, %v; want ErrConflict alone", news, err)
+	}
+	_, last := closedGroup(t, 2, 3, sluicev1.Mode_MODE_TRAIN, right(1), right(1))
+	if _, err := s.Close(last); err != nil || !s.Complete() {
+		t.Fatalf("%v, complete %t: want the step complete", err, s.Complete())
+	}
+	b, _, err := step.DefaultRules.Batch(s, 0, now)
+	if err != nil || b.GetGroupsDropped() != 1 || b.GetGroupsUsed() != 1 || b.GetGroupsDegenerate() != 1 || b.GetN() != 4 {
+		t.Errorf("%v, %v: want the refused group dropped, one used, one degenerate, N 4", b, err)
+	}
+}
+
+// Advantages that do not sum to 0 would move the policy whatever the rewards were.
+func TestUnbalancedAdvantagesAreRefused(t *testing.T) {
+	for sum, want := range map[float64]error{1e-7: nil, 2e-6: step.ErrUnbalanced, -0.5: step.ErrUnbalanced} {
+		s := step.New(id)
+		taken, closed := closedGroup(t, 0, 1, sluicev1.Mode_MODE_TRAIN, right(3), wrong(3))
+		closed.Members[0].Advantage += sum
+		for _, m := range taken {
+			s.Take(m)
+		}
+		if news, err := s.Close(closed); !news || !errors.Is(err, want) {
+			t.Errorf("advantages sum to %v: news %t, %v; want %v", sum, news, err, want)
+		}
+		b, micro, err := step.DefaultRules.Batch(s, 0, now)
+		if err != nil || (len(micro) > 0) != (want == nil) || (b.GetGroupsDropped() == 1) != (want != nil) {
+			t.Errorf("advantages sum to %v: %d micro-batches, %v, %v", sum, len(micro), b, err)
+		}
+	}
+}
+
+func TestFaultsAreCounted(t *testing.T) {
+	lost := sample{lost: true, prompt: 4}
+	_, closed := closedGroup(t, 0, 1, sluicev1.Mode_MODE_TRAIN, right(3), wrong(3), lost, lost)
+	closed.Members[2].EndReason = sluicev1.EndReason_END_REASON_INFRA_ERROR
+	closed.Members[3].EndReason = sluicev1.EndReason_END_REASON_PROTOCOL_FAULT
+	s := step.New(id)
+	if _, err := s.Close(closed); err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := step.DefaultRules.Batch(s, 0, now)
+	if err != nil || s.Arrived() != 4 || b.GetInfraErrors() != 1 || b.GetProtocolFaults() != 1 {
+		t.Errorf("%v, %v: want 4 arrived, 1 infra error, 1 protocol fault", b, err)
 	}
 }
 

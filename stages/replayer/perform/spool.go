@@ -89,7 +89,7 @@ func spooled(s *sluicev1.Scored) ([]byte, error) {
 			Prompt:      &sluicev1.Prompt{Group: t.GetPrompt().GetGroup()},
 			SampleIndex: t.GetSampleIndex(), Copy: t.GetCopy(), EndReason: t.GetEndReason(),
 		},
-		Graded: s.GetGraded(), Reward: s.GetReward(),
+		Graded: s.GetGraded(), Reward: s.GetReward(), Correct: s.GetCorrect(),
 	})
 }
 

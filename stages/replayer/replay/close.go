@@ -15,8 +15,9 @@ var ErrIncomplete = errors.New("replay: a member's record is not in the input")
 
 // Outcome is what a new score says of a member.
 type Outcome struct {
-	Graded bool
-	Reward float64
+	Graded  bool
+	Reward  float64
+	Correct bool
 	// TooLong: the prompt was over the budget, which is why it is ungraded.
 	TooLong bool
 }
@@ -24,7 +25,7 @@ type Outcome struct {
 // OutcomeOf is what a score comes to for its group.
 func OutcomeOf(s *sluicev1.Scored) Outcome {
 	return Outcome{
-		Graded: s.GetGraded(), Reward: s.GetReward(),
+		Graded: s.GetGraded(), Reward: s.GetReward(), Correct: s.GetCorrect(),
 		TooLong: s.GetTrajectory().GetEndReason() == sluicev1.EndReason_END_REASON_PROMPT_TOO_LONG,
 	}
 }
@@ -36,7 +37,7 @@ func Close(rule advantage.Rule, recorded *sluicev1.GroupClosed, outcomes func(Me
 		Group:     recorded.GetGroup(),
 		Problem:   &sluicev1.Problem{QuestionId: recorded.GetQuestionId(), DataSource: recorded.GetDataSource()},
 		GroupSize: recorded.GetGroupSize(), GroupsInStep: recorded.GetGroupsInStep(),
-		Mode: recorded.GetMode(), Attempt: recorded.GetAttempt(),
+		Mode: recorded.GetMode(),
 	}
 	at := identity.GroupOf(recorded.GetGroup())
 	g := group.Open(prompt, recorded.GetOpenedAt().AsTime())
@@ -50,8 +51,8 @@ func Close(rule advantage.Rule, recorded *sluicev1.GroupClosed, outcomes func(Me
 			return nil, fmt.Errorf("%w: %s, copy %016x", ErrIncomplete, member.Place, m.GetCopy())
 		}
 		s := &sluicev1.Scored{
-			Trajectory: &sluicev1.Trajectory{Prompt: prompt, SampleIndex: m.GetSampleIndex(), Copy: m.GetCopy()},
-			Graded:     o.Graded && wasGraded(m), Reward: o.Reward,
+			Trajectory: &sluicev1.Trajectory{Prompt: prompt, SampleIndex: m.GetSampleIndex(), Copy: m.GetCopy(), EndReason: m.GetEndReason()},
+			Graded:     o.Graded && wasGraded(m), Reward: o.Reward, Correct: o.Correct,
 		}
 		if o.TooLong {
 			s.Trajectory.EndReason = sluicev1.EndReason_END_REASON_PROMPT_TOO_LONG
@@ -63,6 +64,14 @@ func Close(rule advantage.Rule, recorded *sluicev1.GroupClosed, outcomes func(Me
 	closed, err := g.Close(rule, recorded.GetClosedAt().AsTime())
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", at, err)
+	}
+	closed.Attempt = recorded.GetAttempt()
+	for i, m := range recorded.GetMembers() {
+		closed.Members[i].Attempt, closed.Members[i].Refilled = m.GetAttempt(), m.GetRefilled()
+	}
+	if r := recorded.GetReason(); r == group.ReasonDeadline || r == group.ReasonOperator {
+		// What it waited for then, a refill perhaps, is not in the input.
+		closed.Reason, closed.Detail = r, recorded.GetDetail()
 	}
 	// A message without a time gets none.
 	if recorded.GetOpenedAt() == nil {

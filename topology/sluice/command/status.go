@@ -19,7 +19,8 @@ since transaction markers keep a plain lag above 0 for ever (≤ before a number
 many to count, markers may be among them). rate is records per second between two
 looks, --interval apart. live is the number of processes that report themselves at work.
 
-Below the table stands what the processes say of themselves: what they wait for and
+Below the table stands what each open step waits for, and what the processes say of
+themselves: what they wait for and
 since when, the record that has waited longest, and their last error. One that has been
 silent for 30 seconds without saying that it ended is named for an hour.`
 
@@ -28,6 +29,8 @@ func statusCommand() process.Command {
 		where         kafka
 		asJSON, watch bool
 		interval      time.Duration
+		stalled       time.Duration
+		check         bool
 	)
 	return process.Command{
 		Name: "status", Short: "Depth, rate and what holds each stage up", About: statusAbout,
@@ -36,6 +39,8 @@ func statusCommand() process.Command {
 			jsonFlag(f, &asJSON, "print one JSON object per look")
 			f.BoolVar(&watch, "watch", false, "go on until stopped")
 			f.DurationVar(&interval, "interval", time.Second, "time between two looks")
+			f.DurationVar(&stalled, "stalled-after", 10*time.Minute, "a step that has not moved for this long is an alarm")
+			f.BoolVar(&check, "check", false, "exit with 1 if a step does not move, a backend is away, or work waits for a stage without a live process")
 			where.register(flags, 15*time.Second, "how long one look may take")
 		},
 		Check: func() error {
@@ -60,6 +65,7 @@ func statusCommand() process.Command {
 			}
 			defer processes.Close()
 			look := func() (v view, err error) {
+				v.Patience = stalled
 				err = where.ask(ctx, func(ctx context.Context) error {
 					if v.Snapshot, err = meter.Measure(ctx); err != nil {
 						return err
@@ -92,8 +98,16 @@ func statusCommand() process.Command {
 				}
 				now.Rates(before.Snapshot)
 				before = now
-				if err := show(l.Stdout, block, now, asJSON, watch); err != nil || !watch {
+				if err := show(l.Stdout, block, now, asJSON, watch); err != nil {
 					return err
+				}
+				if check {
+					if err := now.check(); err != nil {
+						return fmt.Errorf("status: %w", err)
+					}
+				}
+				if !watch {
+					return nil
 				}
 			}
 		},

@@ -61,3 +61,40 @@ sampler/c: silent for 5m, and it did not say that it ended
 		t.Errorf("JSON %s: %v; want 2 rows of work and 3 processes", b, err)
 	}
 }
+
+// What a run waits for is told in a line; a step that does not move is an alarm, and so is
+// work that nobody takes.
+func TestStatusTellsWhatARunWaitsFor(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	ago := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(now.Add(-d)) }
+	batcher := presence.Process{Heard: now, StageStatus: &sluicev1.StageStatus{
+		Stage: "ppo-batcher", Instance: "a", IntervalMs: 10_000, ReportedAt: ago(0),
+		Steps: []*sluicev1.StepProgress{
+			{RunId: "r", Step: 7, Groups: 3, GroupsClosed: 2, OpenSlots: []uint32{1}, MovedAt: ago(12 * time.Minute)},
+			{RunId: "r", Step: 6, Batched: true, MovedAt: ago(30 * time.Second)},
+			{RunId: "s", Incarnation: 2, Step: 1, MovedAt: ago(time.Second)},
+		},
+	}}
+	v := view{
+		Snapshot:  depth.Snapshot{At: now, Work: []depth.Work{{Stage: "sampler", Topic: "prompts", Depth: 7}, {Stage: "ppo-batcher", Topic: "grouped"}}},
+		Processes: []presence.Process{batcher}, Patience: 10 * time.Minute,
+	}
+	want := strings.Split(`
+ALARM run r: step 7: 2 of 3 groups closed, waiting for slot 1 since 12m: it does not move
+run r: step 6: batched, waiting for the trainer since 30s
+run s: step 1 (incarnation 2): no group closed yet, last member came 1s ago
+`, "\n")
+	if d := cmp.Diff(want, strings.Split(v.waits(), "\n")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	err := v.check()
+	for _, says := range []string{"run r, step 7 has not moved for 12m", "7 records of prompts wait for sampler"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("check: %v, want it to say %q", err, says)
+		}
+	}
+	v.Work, v.Patience = v.Work[1:], time.Hour
+	if err := v.check(); err != nil {
+		t.Errorf("check of a run that moves: %v", err)
+	}
+}

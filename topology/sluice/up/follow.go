@@ -3,7 +3,6 @@ package up
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -63,8 +62,7 @@ func (s *system) follow(ctx context.Context, p *progress) error {
 			for _, h := range r.Headers {
 				rec.Headers = append(rec.Headers, codec.Header{Key: h.Key, Value: h.Value})
 			}
-			carried := s.topology.Topics[strings.TrimPrefix(r.Topic, s.o.Namespace)].Records
-			m, err := codec.Decode(rec, carried...)
+			m, err := codec.Decode(rec)
 			if err != nil {
 				return // the stages' business: it becomes a dead letter there
 			}
