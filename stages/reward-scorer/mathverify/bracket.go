@@ -141,6 +141,9 @@ func (p *parser) set() (*node, error) {
 
 // asSet reads the number in "{1,2} \setminus {2}" as a set of one.
 func asSet(n *node) *node {
+	if name, v := assignment(n); name != nil && name.op == opSym { // all reals except x = 3
+		n = v
+	}
 	if n.op == opNum {
 		return tree(opSet, n)
 	}

@@ -343,6 +343,11 @@ func choiceOf(toks []token) (letter string, alone bool) {
 		return "", false
 	}
 	letter, rest := toks[i].text, toks[i+1:]
+	for _, t := range rest[:min(len(rest), 12)] { // "(C) and (D)", "C is wrong"
+		if w := strings.ToLower(t.text); t.kind == tWord && (classOf(w) == denial || w == "or" || w == "and") || t.kind == tLetter && len(t.text) == 1 && t.text >= "A" && t.text <= "J" && t.text != letter {
+			return "", false
+		}
+	}
 	shut := len(rest) > 0 && (rest[0].op(")") || rest[0].op("}") && bracket)
 	if shut {
 		rest = rest[1:]
@@ -354,7 +359,7 @@ func choiceOf(toks []token) (letter string, alone bool) {
 		return letter, false
 	case rest[0].kind == tWord && rest[0].spaced: // "B Berlin"
 		for _, t := range rest[:min(len(rest), 12)] {
-			if w := strings.ToLower(t.text); t.kind != tWord || classOf(w) == denial || w == "or" || w == "and" {
+			if t.kind != tWord {
 				return "", false
 			}
 		}

@@ -53,12 +53,10 @@ func (p *parser) takeBefore(stop func(token) bool) {
 		t := p.peek()
 		switch {
 		case t.kind == tWord && p.separator(t) == "":
-			if u := units[strings.ToLower(t.text)]; u != "" && sizes[u].dimension == u && startsQuantity(p.peekAt(1)) && currency[u] {
-				p.unit = u
-				p.pos++
-				continue
+			if currency[units[strings.ToLower(t.text)]] && startsQuantity(p.peekAt(1)) {
+				return
 			}
-			p.before = append(p.before, strings.ToLower(t.text))
+			p.before = append(p.before, t.text)
 		case p.pos > start && (t.op(".") || t.op(":")) && p.toks[p.pos-1].kind == tWord:
 		case p.pos > start && t.op(",") && p.fillers() && !stop(t): // "so, 5"
 		default:
@@ -71,7 +69,7 @@ func (p *parser) takeBefore(stop func(token) bool) {
 // fillers says whether all words before say nothing.
 func (p *parser) fillers() bool {
 	for _, w := range p.before {
-		if classOf(w) != filler {
+		if classOf(strings.ToLower(w)) != filler {
 			return false
 		}
 	}

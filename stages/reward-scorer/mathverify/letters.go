@@ -51,6 +51,11 @@ func (l *lexer) letters() {
 			}
 		}
 	}
+	if run == "o" && strings.HasPrefix(l.src[end:], "'clock") {
+		l.emit(tWord, "o'clock")
+		l.pos = end + len("'clock")
+		return
+	}
 	start := l.spaced || l.pos == 0
 	switch {
 	case len(run) == 1 && l.article(run, end):

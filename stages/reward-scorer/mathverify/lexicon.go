@@ -50,7 +50,7 @@ var lexicon = func() map[string]wordClass {
 }()
 
 const (
-	denials = `not no never none neither nor isn't aren't doesn't don't can't cannot won't wasn't without except excluding but nothing anything
+	denials = `nobody noone not no never none neither nor isn't aren't doesn't don't can't cannot won't wasn't without except excluding but nothing anything
 		wrong incorrect false untrue invalid impossible unlike`
 
 	fillers = `the a an is are was were be been being it its it's this that these those there here we i you he she they
@@ -58,7 +58,7 @@ const (
 		gives give yields yield become becomes leave leaves remains stands comes so thus hence therefore then finally consequently
 		thereby since because also about approximately approx around roughly circa exactly precisely just only simply merely namely
 		equal equals answer answers final correct required desired result results solution's called following obtained
-		our my your his her their as will must do does did ok okay`
+		our my your his her their as will must do does did ok okay such exist exists`
 
 	quantifiers = `more prime even odd real`
 
@@ -92,7 +92,7 @@ const (
 
 	countedThings = `day days week weeks month months year years hour hours minute minutes second seconds dollar dollars cent cents euro euros pound pounds penny pennies
 		nickel nickels dime dimes coin coins bill bills note notes buck bucks degree degrees thing things item items object objects piece pieces part parts portion portions slice slices share shares section
-		sections group groups class classes team teams batch batches bunch bunches bundle bundles pack packs packet packets package packages box boxes bag bags basket baskets bottle bottles
+		sections group groups class classes grade grades grader graders team teams batch batches bunch bunches bundle bundles pack packs packet packets package packages box boxes bag bags basket baskets bottle bottles
 		can cans jar jars cup cups glass glasses bowl bowls plate plates tray trays bucket buckets tank tanks crate crates case carton cartons container containers barrel barrels stack stacks pile piles
 		load loads trip trips lap laps round rounds game games match matches set point goal goals score scores hit hits win wins loss losses run runs point vote votes test tests exam exams
 		quiz quizzes question questions problem problems task tasks lesson lessons course courses chapter chapters page pages word words letter letters line sentence sentences paragraph paragraphs
@@ -191,7 +191,7 @@ func opposed(a, b string) bool {
 
 // operations are nouns that are free only in the plural: "7 roots" are counted,
 // "7 root" may be one.
-var operations = map[string]bool{"cube": true, "root": true, "power": true, "factor": true, "multiple": true, "divisor": true, "inverse": true, "exponent": true, "percent": true, "half": true, "double": true, "triple": true, "prime": true}
+var operations = map[string]bool{"cube": true, "root": true, "power": true, "factor": true, "multiple": true, "divisor": true, "inverse": true, "exponent": true, "percent": true, "half": true, "double": true, "triple": true, "quadruple": true, "prime": true}
 
 // measures are nouns that may stand as "a total of 7": the number is theirs. In
 // "a multiple of 7" it is not.

@@ -15,7 +15,7 @@ var smallNumerals = map[string]int64{
 // multiples are words that multiply the number before them.
 var multiples = map[string]int64{
 	"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000, "trillion": 1_000_000_000_000,
-	"hundreds": 100, "thousands": 1_000, "millions": 1_000_000, "billions": 1_000_000_000, "trillions": 1_000_000_000_000, "dozen": 12, "dozens": 12, "score": 20, "gross": 144,
+	"hundreds": 100, "thousands": 1_000, "millions": 1_000_000, "billions": 1_000_000_000, "trillions": 1_000_000_000_000, "dozen": 12, "dozens": 12, "score": 20, "gross": 144, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000,
 }
 
 // ordinals are also the denominators of fractions in words.

@@ -144,6 +144,9 @@ func (p *parser) sequence(stop func(token) bool) (*node, error) {
 			return nil, p.fail("unexpected")
 		}
 	}
+	if len(groups) == 0 && len(group) > 1 && answered(group) {
+		group = group[:1]
+	}
 	if len(groups) == 0 && len(group) == 1 {
 		return group[0], nil
 	}
@@ -154,6 +157,22 @@ func (p *parser) sequence(stop func(token) bool) (*node, error) {
 		return nil, p.fail("an answer is missing")
 	}
 	return assemble(groups, name), nil
+}
+
+// answered says whether a yes or no is followed by words alone that repeat it:
+// "Yes, he can".
+func answered(group []*node) bool {
+	for i, n := range group {
+		if n.op != opWords || (i == 0) != (strings.EqualFold(n.name, "yes") || strings.EqualFold(n.name, "no")) {
+			return false
+		}
+		for _, w := range strings.Fields(strings.ToLower(n.name)) {
+			if i > 0 && (classOf(w) == denial || opposites[w] != "") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // allFillers says whether words say nothing.
@@ -327,6 +346,9 @@ func (p *parser) term() (*node, error) {
 		t := p.peek()
 		switch {
 		case (t.op("*") || t.op("/") || t.op("(") || t.kind == tLetter || t.kind == tWord) && p.isUnit() && p.takeUnit():
+		case t.kind == tLetter && t.upright && strings.Contains("kKM", t.text) && p.toks[p.pos-1].kind == tNum: // thousands, or kelvins
+			p.after = append(p.after, t.text)
+			p.pos++
 		case p.fractionUnit():
 		case t.op("*"):
 			p.pos++

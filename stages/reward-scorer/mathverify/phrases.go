@@ -19,6 +19,9 @@ const (
 	behind         // a quantity
 )
 
+// folds are the factors of "twice" and its like.
+var folds = map[string]string{"twofold": "2", "threefold": "3", "fourfold": "4"}
+
 // maxPhrase is how many words a phrase has at most, maxLook how far around it is
 // looked.
 const (
@@ -43,13 +46,13 @@ var phraseTable = func() map[string][]phrase {
 		put(tRel, "=", between, be+"equal to", be+"exactly")
 		put(tRel, "~", between, be+"approximately", be+"about", be+"roughly", be+"approximately equal to", be+"around")
 	}
+	put(tOp, "/", between, "divided by", "over", "out of")
 	put(tRel, ">", before, "exceeds", "over")
 	put(tRel, "!=", before, "does not equal", "cannot be", "is not")
 	put(tRel, "=", between, "equals", "is", "are", "was", "be")
 	put(tRel, "in", between, "belongs to", "is in", "lies in", "is an element of")
 	put(tOp, "+", between, "plus", "added to", "and another")
 	put(tOp, "*", between, "times", "multiplied by")
-	put(tOp, "/", between, "divided by", "over", "out of")
 	put(tOp, ":", between, "to", "is to")
 	put(tOp, "-", before, "minus", "negative", "the opposite of", "opposite of", "the negative of")
 	put(tOp, "^", between, "to the power of", "to the power", "raised to the power of", "raised to", "raised to the", "to the")
@@ -72,6 +75,8 @@ var phraseTable = func() map[string][]phrase {
 	put(tCmd, "half", before, "half of", "half")
 	put(tCmd, "twofold", before, "twice", "double")
 	put(tCmd, "threefold", before, "thrice", "triple")
+	put(tCmd, "fourfold", before, "quadruple")
+	put(tWord, "percent", anywhere, "per cent", "percentage points")
 	put(tPost, ">=", behind, "or more", "or greater", "or above", "or higher", "and above", "and up", "or over", "and more", "and over", "or larger", "and higher", "and beyond", "or up", "at least", "at minimum", "at the least")
 	put(tPost, "<=", behind, "or less", "or fewer", "or below", "and below", "or lower", "or smaller", "and under", "or under", "and less", "and fewer", "at most", "at maximum", "at the most", "tops")
 	put(tPost, "neg", behind, "below zero", "under zero")
@@ -222,10 +227,32 @@ func (p *phraser) aside() bool {
 	return true
 }
 
+// again reads "seven (7)" and "7 (seven)" as an equation.
+func (p *phraser) again() bool {
+	if p.last().kind != tNum || p.restating > 0 {
+		return false
+	}
+	rel := token{kind: tRel, text: "=", at: p.at(0).at}
+	if p.last().worded && p.at(1).kind == tNum && p.at(2).op(")") {
+		p.out = append(p.out, rel, p.at(1))
+		p.pos += 3
+		return true
+	}
+	p.pos++
+	p.words()
+	if n, used := numeralAt(p.lower); used > 0 && p.at(used).op(")") {
+		p.out = append(append(p.out, rel), n.tokens(p.at(0))...)
+		p.pos += used + 1
+		return true
+	}
+	p.pos--
+	return false
+}
+
 // restated reads "1/2 (or 0.5)" as an equation: both must hold.
 func (p *phraser) restated() bool {
 	w := strings.ToLower(p.at(1).text)
-	if p.aside() {
+	if p.aside() || p.again() {
 		return true
 	}
 	if p.restating > 0 || !endsQuantity(p.last()) || p.at(1).kind != tWord && !p.at(1).is(tRel, "~") && !p.at(1).is(tRel, "=") {
@@ -283,6 +310,12 @@ func (p *phraser) phrase(t token) bool {
 		return true
 	case w == "of" && p.portion() && p.quantityAt(1):
 		p.apply(phrase{tOp, "*", between}, t, 1)
+		return true
+	case (w == "all" || w == "any" || w == "every") && p.at(1).kind == tLetter && (p.at(2).word("such") && p.at(3).word("that") || p.at(2).word("with") || p.at(2).word("where") || p.at(2).word("satisfying")):
+		p.pos += 3
+		if p.at(0).word("that") {
+			p.pos++
+		}
 		return true
 	case w == "分之" && p.last().kind == tNum && p.at(1).kind == tNum:
 		den, num := p.last(), p.at(1)
@@ -350,7 +383,7 @@ func (p *phraser) fits(f phrase, n int) bool {
 	case before:
 		return p.quantityAt(n)
 	case behind:
-		return p.quantityBefore() && !p.quantityAt(n)
+		return p.quantityBefore() && !p.quantityAt(n) && !p.at(n).word("than") && !p.at(n).word("or")
 	}
 	return true
 }
@@ -381,8 +414,8 @@ func (p *phraser) apply(f phrase, t token, n int) {
 			}
 		}
 		put(tOp, "*")
-	case f.kind == tCmd && (f.text == "twofold" || f.text == "threefold"):
-		put(tNum, map[string]string{"twofold": "2", "threefold": "3"}[f.text])
+	case f.kind == tCmd && folds[f.text] != "":
+		put(tNum, folds[f.text])
 		put(tOp, "*")
 	case f.kind == tCmd && f.text == "cbrt":
 		put(tCmd, "sqrt")

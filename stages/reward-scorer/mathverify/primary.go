@@ -254,6 +254,12 @@ func (p *parser) primary() (*node, error) {
 		return p.function()
 	case tCmd:
 		return p.command()
+	case tWord:
+		if u := units[strings.ToLower(t.text)]; currency[u] && startsQuantity(p.peekAt(1)) { // -$5
+			p.unit = u
+			p.pos++
+			return p.primary()
+		}
 	case tOp:
 		switch t.text {
 		case "(", "[":

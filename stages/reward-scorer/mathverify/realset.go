@@ -150,9 +150,13 @@ func (c *comparer) listSet(n *node) (realSet, bool) {
 			acc = s
 			continue
 		}
-		if !acc.variable.same(s.variable) {
+		if acc.variable.name == "" { // "at least 2 and at most 5"
+			acc.variable = s.variable
+		}
+		if !acc.variable.same(s.variable) && s.variable.name != "" {
 			return s, false
 		}
+		s.variable = acc.variable
 		if n.name == "or" {
 			acc.spans = append(append([]span(nil), acc.spans...), s.spans...)
 			if !c.tidy(&acc) {

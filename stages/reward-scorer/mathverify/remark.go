@@ -21,9 +21,13 @@ func remarkOf(before, after []string) remark {
 	var r remark
 	for place, list := range [][]string{before, after} {
 		for i, w := range list {
+			lower := strings.ToLower(w)
+			subject := w != lower && place == 0 && i+1 < len(list) && possessing[list[i+1]]
+			w = lower
+			list[i] = lower
 			class := classOf(w)
 			switch {
-			case class == filler:
+			case class == filler, class == unknownWord && subject:
 				continue
 			case class == quantifier:
 				if i+1 < len(list) && nounFollows(list[i+1:]) {
@@ -50,6 +54,10 @@ func remarkOf(before, after []string) remark {
 	}
 	return r
 }
+
+// possessing are the verbs behind a name that only tell who has what is counted:
+// "John has 7 apples".
+var possessing = map[string]bool{"has": true, "have": true, "had": true, "gets": true, "got": true, "needs": true, "earns": true, "earned": true, "pays": true, "paid": true, "makes": true, "made": true, "spends": true, "spent": true, "takes": true, "took": true, "sold": true, "sells": true, "bought": true, "buys": true}
 
 // nounFollows says whether a noun comes, behind no more than adjectives.
 func nounFollows(list []string) bool {

@@ -103,7 +103,10 @@ func deniedIn(text, taken string) bool {
 	if err != nil {
 		return false
 	}
-	for _, t := range toks {
+	for i, t := range toks {
+		if t.word("of") && i > 0 && i+1 < len(toks) && toks[i+1].is(tNum, "0") && toks[i-1].kind == tWord && !measures[strings.ToLower(toks[i-1].text)] {
+			return true // "a multiple of 7"
+		}
 		if t.kind == tWord && classOf(strings.ToLower(t.text)) == denial && !t.word("without") && !t.word("no") || t.is(tRel, "!=") {
 			return true
 		}

@@ -25,7 +25,7 @@ var sizes = map[string]unitSize{
 	"ml": {"l", 1, 1000}, "cl": {"l", 1, 100}, "l": {"l", 1, 1}, "gal": {"gal", 1, 1}, "quart": {"gal", 1, 4}, "pint": {"gal", 1, 8}, "acre": {"acre", 1, 1}, "hectare": {"hectare", 1, 1},
 	"dollar": {"dollar", 1, 1}, "cent": {"dollar", 1, 100}, "euro": {"euro", 1, 1}, "gbp": {"gbp", 1, 1}, "yen": {"yen", 1, 1}, "rupee": {"rupee", 1, 1}, "yuan": {"yuan", 1, 1}, "peso": {"peso", 1, 1},
 	"rad": {"rad", 1, 1}, "rev": {"rev", 1, 1}, "N": {"N", 1, 1}, "J": {"J", 1, 1}, "kJ": {"J", 1000, 1}, "W": {"W", 1, 1}, "kW": {"W", 1000, 1}, "Pa": {"Pa", 1, 1}, "kPa": {"Pa", 1000, 1}, "Hz": {"Hz", 1, 1}, "V": {"V", 1, 1},
-	"ohm": {"ohm", 1, 1}, "amp": {"amp", 1, 1}, "mol": {"mol", 1, 1}, "K": {"K", 1, 1}, "C": {"C", 1, 1}, "F": {"F", 1, 1}, "am": {"am", 1, 1}, "pm": {"pm", 1, 1}, "byte": {"byte", 1, 1},
+	"ohm": {"ohm", 1, 1}, "amp": {"amp", 1, 1}, "mol": {"mol", 1, 1}, "K": {"K", 1, 1}, "C": {"C", 1, 1}, "F": {"F", 1, 1}, "am": {"am", 1, 1}, "o'clock": {"o'clock", 1, 1}, "pm": {"pm", 1, 1}, "byte": {"byte", 1, 1},
 }
 
 // units maps spellings of units to their canonical names; "percent" and
@@ -38,7 +38,7 @@ var units = func() map[string]string {
 		"in": "in inch inches", "ft": "ft foot feet", "yd": "yd yds yard yards", "mi": "mi mile miles",
 		"mg": "mg milligram milligrams", "g": "g gram grams 克", "kg": "kg kgs kilogram kilograms kilo kilos 千克 公斤", "tonne": "tonne tonnes ton tons 吨", "lb": "lb lbs pound pounds", "oz": "oz ounce ounces",
 		"ms": "ms millisecond milliseconds", "s": "s sec secs second seconds 秒", "min": "min mins minute minutes 分钟", "h": "h hr hrs hour hours 小时", "day": "day days 天", "week": "week weeks 周",
-		"month": "month months 个月", "year": "year years yr yrs 年", "am": "am a.m", "pm": "pm p.m",
+		"month": "month months 个月", "year": "year years yr yrs 年", "am": "am a.m", "pm": "pm p.m", "o'clock": "o'clock",
 		"ml": "ml milliliter milliliters millilitre millilitres 毫升", "cl": "cl", "l": "l liter liters litre litres 升", "gal": "gal gallon gallons", "quart": "quart quarts", "pint": "pint pints", "acre": "acre acres", "hectare": "hectare hectares ha", //nolint:misspell // both spellings are read
 		"dollar": "dollar dollars usd bucks 美元", "cent": "cent cents ¢", "euro": "euro euros eur 欧元", "gbp": "gbp quid sterling", "yen": "yen jpy", "rupee": "rupee rupees inr", "yuan": "yuan 元", "peso": "peso pesos",
 		"degree": "degree degrees deg 度", "rad": "rad rads radian radians 弧度", "rev": "rev revolution revolutions", "percent": "percent pct percentage",
@@ -55,7 +55,7 @@ var units = func() map[string]string {
 
 // letterUnits are the units of one letter, which a letter in italics is read as
 // only if nothing else makes the answers agree.
-const letterUnits = "m g s h l L N J W V K"
+const letterUnits = "m g s h l L N J W V"
 
 // bareUnits are the units that a run of letters without \text is read as; all
 // others could be a product of variables.
@@ -155,7 +155,7 @@ func (p *parser) unitAt(n int) string {
 		if u := units[t.text]; u != "" {
 			return u
 		}
-		if t.text == "C" || t.text == "F" || t.text == "K" {
+		if t.text == "C" || t.text == "F" {
 			return t.text
 		}
 		return units[strings.ToLower(t.text)]

@@ -41,6 +41,8 @@ func (c *comparer) marked(g, p *node) result {
 		case agree:
 		}
 	}
+	g, p = onClock(g, p), onClock(p, g)
+	g, p = c.compound(g, p), c.compound(p, g)
 	x, y := unitOf(g), unitOf(p)
 	if g.op == opDeg && y == "rad" || p.op == opDeg && x == "rad" {
 		return different(MethodStructure, "degrees against radians")
@@ -53,6 +55,48 @@ func (c *comparer) marked(g, p *node) result {
 		return c.unmarked(bare(a), bare(b))
 	}
 	return c.unmarked(bare(g), bare(p))
+}
+
+// onClock writes "3 p.m." beside a time of day as one.
+func onClock(n, beside *node) *node {
+	if beside.op != opRatio || !n.isExpr() || n.unit != "am" && n.unit != "pm" && n.unit != "o'clock" {
+		return n
+	}
+	m := &node{op: opRatio, name: "clock", kids: []*node{bare(n), integer(0)}}
+	if n.unit != "o'clock" {
+		m.unit = n.unit
+	}
+	return seal(m)
+}
+
+// compound adds up "6 ft 2 in" beside a single quantity.
+func (c *comparer) compound(n, beside *node) *node {
+	if n.op != opList || len(n.kids) > 4 || beside.op == opList {
+		return n
+	}
+	first := n.kids[0]
+	sum := []*node{}
+	before := ""
+	for _, k := range n.kids {
+		if k.unit == "" || !k.isExpr() || len(k.remark) > 0 || k.unit == before {
+			return n
+		}
+		_, part, ok := convert(first, bare(k), first.unit, k.unit)
+		if !ok || before != "" && !larger(before, k.unit) {
+			return n
+		}
+		sum, before = append(sum, part), k.unit
+	}
+	m := *add(sum...)
+	m.unit, m.marked = first.unit, true
+	return &m
+}
+
+// larger says whether the first unit is larger than the second.
+func larger(x, y string) bool {
+	m, okM := measureOf(x)
+	n, okN := measureOf(y)
+	return okM && okN && m.factor.Cmp(n.factor) > 0
 }
 
 // butNotEqual compares the quantities: where they differ the words do not matter.
