@@ -18,6 +18,9 @@ import (
 // patience bounds every wait: a machine with two busy cores is slow, not broken.
 const patience = 5 * time.Minute
 
+// stalled is how long a run may show nothing new before it counts as hanging.
+const stalled = 2 * time.Minute
+
 // binary is the path of a built binary.
 func binary(t testing.TB, name string) string {
 	t.Helper()
@@ -145,12 +148,13 @@ func startReady(t testing.TB, name string, args ...string) (*process, map[string
 // up is a `sluice up` on a directory.
 type up struct {
 	*process
-	dir string
+	dir  string
+	args []string
 }
 
 func startUp(t testing.TB, dir string, args ...string) *up {
 	t.Helper()
-	return &up{start(t, "sluice", append([]string{"up", "--plain", "--dir", dir}, args...)...), dir}
+	return &up{start(t, "sluice", append([]string{"up", "--plain", "--dir", dir}, args...)...), dir, args}
 }
 
 // pid is the process that serves as a stage now; 0 while none is ready.
@@ -189,21 +193,45 @@ func (u *up) runID() string {
 	return r.RunID
 }
 
-// finished waits for a good end. On a bad one it shows the ends of the logs.
+// finished waits for a good end, for as long as the run moves. On a bad one it shows what
+// the run waits for and the ends of the logs.
 func (u *up) finished(within time.Duration) {
 	u.t.Helper()
-	select {
-	case <-u.done:
-	case <-time.After(within):
-	}
-	select {
-	case <-u.done:
-		if u.err == nil {
+	deadline, shown, moved := time.Now().Add(within), len(u.out.String()), time.Now()
+	for {
+		select {
+		case <-u.done:
+			if u.err != nil {
+				u.t.Fatalf("sluice up ended with %v; its output:\n%s\n%s", u.err, u.out, u.logs())
+			}
 			return
+		case <-time.After(time.Second):
 		}
-	default:
+		if n := len(u.out.String()); n != shown {
+			shown, moved = n, time.Now()
+		}
+		if time.Since(moved) > stalled {
+			u.t.Fatalf("sluice up has shown nothing new for %v. %s\nIts output:\n%s\n%s", stalled, u.waitsFor(), u.out, u.logs())
+		}
+		if time.Now().After(deadline) {
+			u.t.Fatalf("sluice up did not finish within %v. %s\nIts output:\n%s\n%s", within, u.waitsFor(), u.out, u.logs())
+		}
 	}
-	u.t.Fatalf("sluice up did not finish (%v); it said:\n%s\n%s", u.err, u.out, u.logs())
+}
+
+// waitsFor is what `sluice status` says of a run.
+func (u *up) waitsFor() string {
+	var where []string
+	for i, a := range u.args {
+		if a == "--brokers" || a == "--namespace" {
+			where = append(where, a, u.args[i+1])
+		}
+	}
+	if content, ok := readyFile(filepath.Join(u.dir, "ready", "sluice-broker.json")); ok && len(where) == 0 {
+		where = []string{"--brokers", fmt.Sprint(content["kafka"])}
+	}
+	out, err := exec.Command(binary(u.t, "sluice"), append([]string{"status"}, where...)...).CombinedOutput()
+	return fmt.Sprintf("sluice status (%v):\n%s", err, out)
 }
 
 // logs is the end of every process's log.

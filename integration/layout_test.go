@@ -111,6 +111,8 @@ func refused(pkg, imported string) string {
 		return "what a cluster is to be knows the list of topics and nothing else"
 	case domain && !in(theirs, "schemas") && !isDomain(theirs):
 		return "a domain package imports only schemas and other domain packages"
+	case in(theirs, "integration"):
+		return "only tests use what integration starts"
 	case isStage(theirs):
 		return "a stage is a program, not a library"
 	case in(pkg, "topology/sluice") && isDomain(theirs):
@@ -176,6 +178,7 @@ func TestTheImportRulesThemselves(t *testing.T) {
 		{"topology", module + "/schemas/codec", false},
 		{"schemas/codec", module + "/topology", false},
 		{"integration", module + "/stages/internal/runner", false},
+		{"stages/sampler", module + "/integration/apachekafka", false},
 	} {
 		if why := refused(c.pkg, c.imported); (why == "") != c.allowed {
 			t.Errorf("%s importing %s: %q, want allowed %v", c.pkg, c.imported, why, c.allowed)

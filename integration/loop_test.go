@@ -65,7 +65,7 @@ func TestTheLoopLosesNothing(t *testing.T) {
 				if u.over() {
 					t.Fatal("the run was over before Kafka was killed: make it longer")
 				}
-				s.kafka.crash()
+				s.kafka.Crash()
 			}
 			u.finished(2 * patience)
 			s.inspect(t, u.dir)

@@ -16,6 +16,8 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/sluice-rl/sluice/integration/apachekafka"
 )
 
 var (
@@ -40,7 +42,7 @@ type services struct {
 	click          string
 	user, password string
 	// kafka is the broker, where the suite started it.
-	kafka *kafka
+	kafka *apachekafka.Broker
 }
 
 // embedded: sluice up starts everything. After the run the same binaries serve the
@@ -75,8 +77,8 @@ func addresses(t testing.TB) *services {
 	if *brokersFlag != "" {
 		s.brokers = strings.Split(*brokersFlag, ",")
 	} else {
-		s.kafka = apacheKafka(t)
-		s.brokers = []string{s.kafka.address}
+		s.kafka = apachekafka.Start(t)
+		s.brokers = []string{s.kafka.Address}
 	}
 	s.flags = append(s.flags, "--brokers", strings.Join(s.brokers, ","), "--namespace", s.namespace)
 	if *clickFlag == "" {

@@ -156,7 +156,7 @@ func BenchmarkShare(b *testing.B) {
 		c := benchCluster(b)
 		fill(b, c, "code-calls", full)
 		producer := bare(b, c)
-		if err := prepareShareGroup(b.Context(), producer, "code-executor", ShareConfig{Lock: 30 * time.Second}, c.log()); err != nil {
+		if err := prepareShareGroup(b.Context(), producer, newState("bench", nil, c.log()), "code-executor", ShareConfig{Lock: 30 * time.Second}, c.log()); err != nil {
 			b.Fatal(err)
 		}
 		until(b, func(ctx context.Context, count func()) error {
@@ -360,7 +360,7 @@ func BenchmarkToolCallLatency(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		c := benchCluster(b)
 		p := bare(b, c)
-		if err := prepareShareGroup(b.Context(), p, "code-executor", ShareConfig{Lock: 30 * time.Second}, c.log()); err != nil {
+		if err := prepareShareGroup(b.Context(), p, newState("bench", nil, c.log()), "code-executor", ShareConfig{Lock: 30 * time.Second}, c.log()); err != nil {
 			b.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(b.Context())

@@ -28,7 +28,7 @@ func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, c
 	}
 	defer st.retire()
 	defer cl.Close()
-	missing, err := cluster.unread(ctx, cl, topics)
+	missing, err := cluster.unread(ctx, cl, st, topics)
 	if err != nil {
 		return nil // ctx ended before the brokers came
 	}
@@ -63,7 +63,7 @@ func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, c
 }
 
 // unread waits for the brokers and says up to where each partition has something.
-func (c ClusterConfig) unread(ctx context.Context, cl *kgo.Client, topics []string) (map[topicPartition]int64, error) {
+func (c ClusterConfig) unread(ctx context.Context, cl *kgo.Client, st *state, topics []string) (map[topicPartition]int64, error) {
 	var wait backoff
 	for said := false; ; {
 		all, err := c.logBounds(ctx, cl, topics...)
@@ -81,10 +81,11 @@ func (c ClusterConfig) unread(ctx context.Context, cl *kgo.Client, topics []stri
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			err = errors.New("a topic does not exist: run `sluice apply`")
+		}
+		st.setWork(fmt.Errorf("broadcast topics cannot be read yet: %w", err))
 		if !said {
-			if errors.Is(err, kerr.UnknownTopicOrPartition) {
-				err = errors.New("a topic does not exist: run `sluice apply`")
-			}
 			c.log().Warn("broadcast topics cannot be read yet: waiting", "topics", topics, "error", err)
 			said = true
 		}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -305,11 +306,12 @@ func TestClassicPoisonedPromptEndsItsGroup(t *testing.T) {
 // not hold up the others.
 func TestClassicForeignRecord(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.putRaw(&kgo.Record{Topic: "prompts", Value: []byte(`{"json": "\u0000"}`)})
+		foreign := []byte(`{"json": "\u0000"}`)
+		w.putRaw(&kgo.Record{Topic: "prompts", Value: foreign})
 		w.put(prompts(3)...)
 		w.sampler("a", 4, sampling(time.Second))
 		w.eventually("the others", func() bool { return len(w.slots()) == 3 && len(w.letters()) == 1 })
-		if l := w.letters()[0]; !strings.Contains(l.GetError(), "sluice-type") || l.GetOrigin() != nil {
+		if l := w.letters()[0]; l.GetErrorType() != "undecodable" || !bytes.Equal(l.GetValue(), foreign) || l.GetOrigin() != nil {
 			t.Errorf("dead letter: %v", l)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -63,6 +64,14 @@ func RunKeyed(ctx context.Context, cfg KeyedConfig, newMachine func(partition in
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if k.transactions, err = k.newTransactions(); err != nil {
+		return err
+	}
+	defer k.transactions.cl.Close()
+	var watching sync.WaitGroup
+	watching.Go(func() { k.transactions.watch(ctx) })
+	defer watching.Wait()
+	defer cancel()
 	if len(stage.Broadcast) > 0 {
 		k.news = newNews()
 		done := make(chan struct{})
@@ -82,6 +91,9 @@ func RunKeyed(ctx context.Context, cfg KeyedConfig, newMachine func(partition in
 			return nil
 		case errors.Is(err, ErrFenced), errors.Is(err, ErrConfig):
 			return err
+		case errors.Is(err, errOwnHangs):
+			k.log.Info("starting over with a new client", "reason", err)
+			continue
 		}
 		k.log.Warn("starting over with a new client", "error", err)
 		if !wait.wait(ctx, nil) {

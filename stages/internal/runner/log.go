@@ -35,7 +35,7 @@ func (c ClusterConfig) readSpans(ctx context.Context, stage, role, topic string,
 	defer st.forget()
 	defer cl.Close()
 	for len(from) > 0 {
-		fetches, err := pollOrComplain(ctx, cl, c, topic)
+		fetches, err := c.pollOrComplain(ctx, cl, st, topic)
 		if err != nil {
 			return err
 		}
@@ -55,11 +55,15 @@ func (c ClusterConfig) readSpans(ctx context.Context, stage, role, topic string,
 	return nil
 }
 
-// pollOrComplain polls until there are records, and says once if that takes long: a
-// transaction that hangs holds readers up.
-func pollOrComplain(ctx context.Context, cl *kgo.Client, c ClusterConfig, topic string) (kgo.Fetches, error) {
-	for said := false; ; {
-		patience, cancel := context.WithTimeout(ctx, 30*time.Second)
+// pollPatience is how long a poll for records that are there may take before it is said
+// that it waits.
+const pollPatience = 5 * time.Second
+
+// pollOrComplain polls until there are records, and says if that takes long: an open
+// transaction holds readers up.
+func (c ClusterConfig) pollOrComplain(ctx context.Context, cl *kgo.Client, st *state, topic string) (kgo.Fetches, error) {
+	for since := time.Now(); ; {
+		patience, cancel := context.WithTimeout(ctx, pollPatience)
 		fetches := cl.PollFetches(patience)
 		cancel()
 		if ctx.Err() != nil {
@@ -72,11 +76,12 @@ func pollOrComplain(ctx context.Context, cl *kgo.Client, c ClusterConfig, topic 
 			return nil, fmt.Errorf("read %s partition %d: %w", e.Topic, e.Partition, e.Err)
 		}
 		if fetches.NumRecords() > 0 {
+			st.setWork(nil)
 			return fetches, nil
 		}
-		if !said {
+		if time.Since(since) < 2*pollPatience {
 			c.log().Warn("still waiting for records that are there: is a transaction open, or are the brokers away?", "topic", topic)
-			said = true
+			st.setWork(fmt.Errorf("waits for records of %s that are there: a transaction may be open", topic))
 		}
 	}
 }

@@ -25,6 +25,7 @@ type metrics struct {
 	retries      *prometheus.CounterVec
 	deadLetters  *prometheus.CounterVec
 	transactions *prometheus.CounterVec
+	hanging      *prometheus.CounterVec
 	restore      prometheus.Histogram
 	restored     prometheus.Counter
 }
@@ -50,6 +51,7 @@ func newMetrics(reg prometheus.Registerer, stage string) *metrics {
 		retries:      counter("retries_total", "Attempts at a record that failed for want of infrastructure and were repeated.", "topic"),
 		deadLetters:  counter("dead_letters_total", "Records given up, by class of error.", "error_type"),
 		transactions: counter("transactions_total", "Transactions, by how they ended: committed or aborted.", "outcome"),
+		hanging:      counter("hanging_transactions_ended_total", "Transactions ended whose marker the brokers had lost, by topic and decision.", "topic", "decision"),
 		restore: register(reg, prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sluice_restore_seconds", Help: "Time to restore the state of the partitions assigned.",
 			ConstLabels: labels, Buckets: buckets,

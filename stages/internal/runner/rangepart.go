@@ -334,6 +334,7 @@ func (p *rangePart) insist(what string, f func() error) bool {
 		if attempt == 1 {
 			log = p.worker.log.Warn
 		}
+		p.cfg.Cluster.Status.Failed("retried", fmt.Errorf("cannot %s: %w", what, err))
 		log("cannot "+what+": trying again", "topic", p.tp.topic, "partition", p.tp.partition, "error", err)
 		// A range that cannot be finished now is pending: whoever comes next does it.
 		if !wait.wait(p.ctx, p.stop) {

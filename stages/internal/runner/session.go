@@ -2,9 +2,13 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-rl/sluice/topology"
@@ -18,6 +22,8 @@ type keyed struct {
 	changelog  string
 	newMachine func(int32) Machine
 	news       *news
+	// transactions looks after those that hang.
+	transactions *transactions
 	// failures remembers records at which a machine failed, over restores.
 	failures map[place]*failure
 }
@@ -32,11 +38,20 @@ type session struct {
 	parts map[int32]*partition
 	have  int
 	wait  backoff
+	// heldSince is when state could not be restored because a transaction is open.
+	heldSince time.Time
 }
 
 // session works with a client of its own until ctx ends or the client is beyond
 // recovery.
 func (k *keyed) session(ctx context.Context) error {
+	if err := k.transactions.claim(ctx); err != nil {
+		return err
+	}
+	ctx, startOver := context.WithCancelCause(ctx)
+	defer startOver(nil)
+	k.transactions.own(startOver)
+	defer k.transactions.own(nil)
 	opts, st, err := k.cfg.Cluster.options(k.cfg.Stage, "keyed")
 	if err != nil {
 		return err
@@ -45,6 +60,7 @@ func (k *keyed) session(ctx context.Context) error {
 	st.setWork(errJoining)
 	owner := newOwnership()
 	gts, err := kgo.NewGroupTransactSession(append(opts,
+		kgo.WithHooks(onDisconnect{&k.transactions.unverified}),
 		kgo.ConsumerGroup(k.cfg.Cluster.name(k.stage.Group)),
 		kgo.ConsumeTopics(k.cfg.Cluster.names(k.stage.Reads)...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
@@ -67,7 +83,7 @@ func (k *keyed) session(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // turn is one round: restore what is new, take records, then news, then the time.
@@ -82,9 +98,11 @@ func (s *session) turn(ctx context.Context) error {
 		return nil
 	}
 	if err := s.restoreMissing(own); err != nil {
+		s.held(err)
 		s.rest(ctx, own, "state cannot be restored yet: trying again", err)
 		return nil
 	}
+	s.heldSince = time.Time{}
 	s.state.setWork(nil)
 
 	polled := s.poll(ctx, own)
@@ -102,6 +120,19 @@ func (s *session) turn(ctx context.Context) error {
 		return err
 	}
 	return s.tick(ctx)
+}
+
+// held notes that an open transaction stands in the way, so that it is looked at.
+func (s *session) held(err error) {
+	if !errors.Is(err, kerr.UnstableOffsetCommit) {
+		s.heldSince = time.Time{}
+		return
+	}
+	if s.heldSince.IsZero() {
+		s.heldSince = time.Now()
+	}
+	s.wait.next = min(s.wait.next, time.Second)
+	s.transactions.unstable(s.heldSince)
 }
 
 // rest waits after a failure.
@@ -159,3 +190,11 @@ func (s *session) end(ctx context.Context, how kgo.TransactionEndTry, began time
 	}
 	return committed, nil
 }
+
+// onDisconnect sets a flag whenever a connection ends.
+type onDisconnect struct{ flag *atomic.Bool }
+
+var _ kgo.HookBrokerDisconnect = onDisconnect{}
+
+// OnBrokerDisconnect is called by the client.
+func (d onDisconnect) OnBrokerDisconnect(kgo.BrokerMetadata, net.Conn) { d.flag.Store(true) }

@@ -70,13 +70,13 @@ func RunShare(ctx context.Context, cfg ShareConfig, newHandler func(slot int) Ha
 	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
-	producer, _, err := cfg.Cluster.dial(cfg.Stage, shareProducer)
+	producer, st, err := cfg.Cluster.dial(cfg.Stage, shareProducer)
 	if err != nil {
 		return err
 	}
 	defer producer.Close()
 	group := cfg.Cluster.name(stage.Group)
-	if err := prepareShareGroup(ctx, producer, group, cfg, cfg.Cluster.log()); err != nil {
+	if err := prepareShareGroup(ctx, producer, st, group, cfg, cfg.Cluster.log()); err != nil {
 		return err
 	}
 

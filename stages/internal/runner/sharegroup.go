@@ -15,7 +15,7 @@ import (
 // prepareShareGroup waits for the brokers, makes sure that they have share groups
 // and sets the group up, which must be done before its first member comes: a share
 // group starts at the end of its topics unless told otherwise.
-func prepareShareGroup(ctx context.Context, cl *kgo.Client, group string, cfg ShareConfig, log *slog.Logger) error {
+func prepareShareGroup(ctx context.Context, cl *kgo.Client, st *state, group string, cfg ShareConfig, log *slog.Logger) error {
 	settings := []struct {
 		name, value string
 		required    bool
@@ -41,12 +41,14 @@ func prepareShareGroup(ctx context.Context, cl *kgo.Client, group string, cfg Sh
 		}
 		switch {
 		case err == nil:
+			st.setWork(nil)
 			return nil
 		case errors.Is(err, ErrUnsupported):
 			return err
 		case refused(err):
 			return fmt.Errorf("%w: %w", ErrUnsupported, err)
 		}
+		st.setWork(fmt.Errorf("share group %s is not set up yet: %w", group, err))
 		log.Debug("share group is not set up yet", "group", group, "error", err)
 		if !wait.wait(ctx, nil) {
 			return nil

@@ -132,10 +132,12 @@ func (s *session) prepare(ctx context.Context, own assignment, items []item) boo
 			return false
 		}
 		s.log.Warn("records cannot be prepared yet: trying again", "records", len(ms), "error", err)
+		s.state.setWork(fmt.Errorf("%d records cannot be prepared yet: %w", len(ms), err))
 		if !wait.wait(ctx, nil) {
 			return false
 		}
 	}
+	s.state.setWork(nil)
 	return ctx.Err() == nil
 }
 
@@ -158,6 +160,9 @@ type transaction struct {
 // transact runs f in a transaction. ok is false where it was aborted; machines are
 // gone then. An error means that the client is beyond recovery.
 func (s *session) transact(ctx context.Context, f func(*transaction) error) (ok bool, err error) {
+	if err := s.transactions.verify(ctx); err != nil {
+		return false, err
+	}
 	began := time.Now()
 	tx := &transaction{s: s, now: began, ctx: context.WithoutCancel(ctx), topics: map[string]bool{}, counts: map[[2]string]int{}}
 	if err := s.gts.Begin(); err != nil {
@@ -200,6 +205,7 @@ func (s *session) transact(ctx context.Context, f func(*transaction) error) (ok 
 		return false, stepErr
 	}
 	s.log.Warn("transaction aborted: state will be restored and the records taken again", "error", stepErr)
+	s.cfg.Cluster.Status.Failed("transaction_aborted", stepErr)
 	if !errors.Is(stepErr, errDoomed) {
 		s.wait.wait(ctx, s.owner.current().ctx.Done())
 	}
@@ -364,6 +370,7 @@ func (s *session) each(ctx context.Context, f func(*partition) (Effects, error))
 		e, err := guard(s.log, func() (Effects, error) { return f(p) })
 		if err != nil {
 			s.log.Error("a machine failed: its state will be restored", "partition", p.number, "error", err)
+			s.cfg.Cluster.Status.Failed("machine_failed", err)
 			s.wait.wait(ctx, s.owner.current().ctx.Done())
 			return s.abort(ctx)
 		}

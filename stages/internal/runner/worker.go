@@ -127,6 +127,7 @@ func (w *worker) write(ctx context.Context, records []*kgo.Record) error {
 			return errAbandoned
 		}
 		w.log.Warn("cannot write outputs: trying again", "error", err)
+		w.cluster.Status.Failed("write_failed", err)
 		if !wait.wait(ctx, nil) {
 			return errAbandoned
 		}

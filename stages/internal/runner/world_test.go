@@ -34,6 +34,8 @@ type world struct {
 	broker *kfake.Cluster
 	log    *slog.Logger
 	procs  []*process
+	// brokers are where stages look for it; net is nil in real time.
+	brokers []string
 }
 
 // inWorld runs a test in a bubble of virtual time with a broker that has the
@@ -52,12 +54,9 @@ func inWorld(t *testing.T, f func(w *world), opts ...kfake.Opt) {
 }
 
 func newWorld(t testing.TB, opts ...kfake.Opt) *world {
-	top, err := topology.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, net: &kfake.VirtualNetwork{}, top: top,
-		log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))}
+	w := newWorldWithout(t)
+	top := w.top
+	w.net, w.brokers = &kfake.VirtualNetwork{}, []string{"127.0.0.1:9092"}
 	w.opts = append(append([]kfake.Opt{}, opts...), kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(w.net.Listen),
 		kfake.BrokerConfigs(map[string]string{
 			"share.record.lock.sweep.interval.ms": "500",
@@ -68,6 +67,15 @@ func newWorld(t testing.TB, opts ...kfake.Opt) *world {
 	}
 	w.startBroker()
 	return w
+}
+
+// newWorldWithout is a world whose broker is not there yet.
+func newWorldWithout(t testing.TB) *world {
+	top, err := topology.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, top: top, log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))}
 }
 
 func (w *world) startBroker() {
@@ -95,7 +103,14 @@ func (w *world) close() {
 }
 
 func (w *world) cluster() ClusterConfig {
-	return ClusterConfig{Brokers: []string{"127.0.0.1:9092"}, Namespace: testNamespace, Topology: w.top, Dialer: w.net.DialContext, Log: w.log}
+	return ClusterConfig{Brokers: w.brokers, Namespace: testNamespace, Topology: w.top, Dialer: w.dial, Log: w.log}
+}
+
+func (w *world) dial(ctx context.Context, network, host string) (net.Conn, error) {
+	if w.net == nil {
+		return (&net.Dialer{}).DialContext(ctx, network, host)
+	}
+	return w.net.DialContext(ctx, network, host)
 }
 
 // process is a stage that can be stopped, or killed as the brokers see it: its
@@ -139,7 +154,7 @@ func (p *process) dial(ctx context.Context, network, host string) (net.Conn, err
 	if cut {
 		return nil, fmt.Errorf("process is gone")
 	}
-	c, err := p.w.net.DialContext(ctx, network, host)
+	c, err := p.w.dial(ctx, network, host)
 	if err == nil {
 		p.mu.Lock()
 		p.conns = append(p.conns, c)
