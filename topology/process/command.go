@@ -40,6 +40,9 @@ type Command struct {
 	// HTTPAddr is where a program that serves listens unless told otherwise; empty: a
 	// free port. HTTPServes names what else it serves there, for the help.
 	HTTPAddr, HTTPServes string
+	// OwnHealth: it serves health and metrics itself, at an address of its own, and has
+	// no --http-addr.
+	OwnHealth bool
 	// LogLevel is the default of --log-level; empty: info where it serves, else warn.
 	LogLevel string
 	// StopsItself: Run sees to the second signal itself (Life.Hard); the third ends

@@ -32,6 +32,9 @@ func (f *Flags) Group(title string) *pflag.FlagSet {
 	return set
 }
 
+// Lookup finds a flag in any group, nil if there is none of the name.
+func (f *Flags) Lookup(name string) *pflag.Flag { return f.all().Lookup(name) }
+
 // Parse sets the flags from a command line, without environment and files: for tests of
 // what they may hold.
 func (f *Flags) Parse(args ...string) error { return f.all().Parse(args) }
@@ -54,13 +57,15 @@ type common struct {
 }
 
 func (c *common) register(f *pflag.FlagSet, cmd *Command) {
-	if cmd.Serves {
+	if cmd.Serves && !cmd.OwnHealth {
 		addr := cmd.HTTPAddr
 		if addr == "" {
 			addr = "127.0.0.1:0"
 		}
 		f.StringVar(&c.httpAddr, "http-addr", addr, "address for "+cmd.HTTPServes+"/healthz, /readyz and /metrics; port 0 takes a free one")
-		f.StringVar(&c.readyFile, "ready-file", "", "file to write {\"pid\":…,\"health\":\"host:port\",…} into once ready; removed at exit")
+	}
+	if cmd.Serves {
+		f.StringVar(&c.readyFile, "ready-file", "", "file to write {\"pid\":…} and the addresses it listens on into once ready; removed at exit")
 	}
 	f.StringVar(&c.file, "config", "", "YAML file of these settings by the same names")
 	f.StringVar(&c.level, "log-level", cmd.logLevel(), "least level to log: debug, info, warn or error")
@@ -79,7 +84,7 @@ func (c *common) check(cmd *Command) error {
 	if !cmd.Serves {
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(c.httpAddr); err != nil {
+	if _, _, err := net.SplitHostPort(c.httpAddr); err != nil && !cmd.OwnHealth {
 		return fmt.Errorf("--http-addr: %q: want host:port", c.httpAddr)
 	}
 	if c.readyFile != "" {

@@ -28,8 +28,9 @@ type Life struct {
 	// LogFlags are the settings of the log, as flags to pass on to another process.
 	LogFlags []string
 
-	// Health, Metrics and HTTP are of a program that serves, nil otherwise. HTTP takes
-	// further handlers; they end with the process, which lets requests in flight end.
+	// Health is of a program that serves, Metrics and HTTP of one that has no health of
+	// its own; nil otherwise. HTTP takes further handlers; they end with the process,
+	// which lets requests in flight end.
 	Health  *Health
 	Metrics *prometheus.Registry
 	HTTP    *http.ServeMux
@@ -90,20 +91,15 @@ func (c *call) run(cmd *Command, flags *Flags, common *common, args []string) er
 // serve is the life of a program that serves: what is seen of it up, Run, everything
 // down.
 func (c *call) serve(cmd *Command, l *Life, common *common, set *pflag.FlagSet) error {
-	l.Metrics = prometheus.NewRegistry()
-	l.Metrics.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(cmd.Name),
-	)
 	l.Health = &Health{}
 	l.Health.Ready(workPart, errNotBegun)
-	var err error
-	if l.server, err = startServer(common.httpAddr, l.Metrics, l.Health, l.fail); err != nil {
-		return err
+	if !cmd.OwnHealth {
+		stop, err := l.startServer(cmd.Name, common.httpAddr)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
-	l.HTTP = l.server.mux
-	defer l.server.Stop()
 	if common.readyFile != "" {
 		// One of a killed predecessor must not be believed.
 		if err := readyfile.Remove(common.readyFile); err != nil {
@@ -111,11 +107,10 @@ func (c *call) serve(cmd *Command, l *Life, common *common, set *pflag.FlagSet) 
 		}
 		defer func() { _ = readyfile.Remove(common.readyFile) }()
 	}
-	l.Address("health", l.server.Addr())
 	l.Health.onReady(func() { l.ready(common.readyFile) })
 
 	l.Log.Info("started", "program", cmd.Name, "version", Version(), "settings", given(set))
-	err = c.untilSignal(cmd, l)
+	err := c.untilSignal(cmd, l)
 	code := ExitCode(err, c.exits...)
 	if err != nil {
 		l.Log.Error("stopped", "error", err, "exit_code", code)
@@ -124,6 +119,22 @@ func (c *call) serve(cmd *Command, l *Life, common *common, set *pflag.FlagSet) 
 	}
 	l.Log.Info("stopped", "exit_code", code)
 	return nil
+}
+
+// startServer serves health and metrics.
+func (l *Life) startServer(program, addr string) (stop func(), err error) {
+	l.Metrics = prometheus.NewRegistry()
+	l.Metrics.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		buildInfo(program),
+	)
+	if l.server, err = startServer(addr, l.Metrics, l.Health, l.fail); err != nil {
+		return nil, err
+	}
+	l.HTTP = l.server.mux
+	l.Address("health", l.server.Addr())
+	return l.server.Stop, nil
 }
 
 // ready is called once, when the program is ready for the first time.

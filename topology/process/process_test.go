@@ -518,3 +518,22 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+func TestAProgramWithHealthOfItsOwnOpensNoPort(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ready")
+	c := Command{Name: "sandboxd", Serves: true, OwnHealth: true, Run: func(_ context.Context, l *Life) error {
+		l.Address("socket", "/run/sandboxd.sock")
+		l.Health.Begun()
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), `"socket":"/run/sandboxd.sock"`) || strings.Contains(string(b), "health") {
+			t.Errorf("ready file %q, %v: want the socket alone", b, err)
+		}
+		return nil
+	}}
+	if code, _, stderr := launch(c, nil, nil, "--ready-file", path); code != ExitOK {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if code, _, _ := launch(c, nil, nil, "--http-addr", "127.0.0.1:0"); code != ExitUsage {
+		t.Errorf("--http-addr: exit code %d, want %d", code, ExitUsage)
+	}
+}

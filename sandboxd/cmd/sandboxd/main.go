@@ -2,12 +2,10 @@
 package main
 
 import (
-	"context"
 	"os"
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/command"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
-func main() {
-	os.Exit(command.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { os.Exit(process.Main(command.Program())) }

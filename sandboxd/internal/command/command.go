@@ -3,32 +3,15 @@
 package command
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 
-	"github.com/spf13/pflag"
-
 	"github.com/sluice-rl/sluice/sandboxd/internal/daemon"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
-// Main runs the command and returns the process's exit code.
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "run" {
-		code, err := run(ctx, args[1:], stdin, stdout, stderr)
-		if err != nil && !errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintln(stderr, "sandboxd run:", err)
-		}
-		return code
-	}
-	err := daemon.Serve(ctx, args, stdout)
-	if err != nil && !errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintln(stderr, "sandboxd:", err)
-	}
-	return daemon.ExitCode(err)
-}
+// Program is sandboxd.
+func Program() process.Command { return daemon.Program(runCommand()) }
 
 // readProgram reads FILE, or stdin for "-".
 func readProgram(path string, stdin io.Reader) (string, error) {

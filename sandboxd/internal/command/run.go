@@ -10,33 +10,27 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/sandboxd/internal/daemon"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const aboutRun = `Runs one Python program in a gVisor sandbox, by the daemon at --socket if one
-is there, else by one started for this call alone.
-
-  sandboxd run [--json] [--timeout S] FILE.py      FILE.py may be - for stdin
+is there, else by one started for this call alone. FILE.py may be - for stdin.
 
 Without --json, the program's stdout and stderr are passed on (control
 characters made visible on a terminal) and the exit code is the program's; 124
 after the time limit, 125 if the sandbox failed, 137 after another limit. With
 --json, one object is printed and the exit code is 0 whatever the program did,
-125 if the sandbox failed.
-
-Flags (those of the daemon also apply, see sandboxd --help):
-`
+125 if the sandbox failed.`
 
 // Exit codes of the command itself, apart from the program's own.
 const (
@@ -45,53 +39,62 @@ const (
 	exitLimit   = 137
 )
 
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-	flags := pflag.NewFlagSet("sandboxd run", pflag.ContinueOnError)
-	flags.SortFlags = false
-	cfg := daemon.Flags(flags)
+// runFlags are the flags of `sandboxd run` beside the daemon's.
+type runFlags struct {
+	daemon       *daemon.Config
+	timeout      secondsValue
+	asJSON, cold bool
+}
+
+func (r *runFlags) register(flags *process.Flags) {
+	f := flags.Group("Run")
+	f.BoolVar(&r.asJSON, "json", false, "print one JSON object instead of the program's output")
+	f.BoolVar(&r.cold, "cold", false, "boot a sandbox instead of taking a warm one")
+	r.daemon = daemon.Flags(flags)
 	// A person says seconds; the daemon's flag of this name takes durations.
-	timeout := secondsValue(0)
-	flags.Lookup("timeout").Value = &timeout
-	flags.Lookup("timeout").Usage = "run time allowed, in seconds or as a duration like 1m30s (default: the daemon's)"
-	flags.Lookup("timeout").DefValue = ""
-	asJSON := flags.Bool("json", false, "print one JSON object instead of the program's output")
-	cold := flags.Bool("cold", false, "boot a sandbox instead of taking a warm one")
-	flags.Usage = func() { fmt.Fprint(stdout, aboutRun, flags.FlagUsages()) }
-	if err := daemon.Parse(flags, args); err != nil {
-		return daemon.ExitCode(err), err
+	timeout := flags.Lookup("timeout")
+	timeout.Value, timeout.DefValue = &r.timeout, ""
+	timeout.Usage = "run time allowed, in seconds or as a duration like 1m30s (default: the daemon's)"
+}
+
+func runCommand() process.Command {
+	r := &runFlags{}
+	return process.Command{
+		Name: "run", Args: []string{"FILE.py"}, Short: "Run one program", About: aboutRun,
+		Flags: r.register, Check: func() error { return r.daemon.Complete() },
+		Run: r.run,
 	}
-	if flags.NArg() != 1 {
-		return daemon.ExitUsage, fmt.Errorf("want one FILE.py, got %d arguments", flags.NArg())
-	}
-	code, err := readProgram(flags.Arg(0), stdin)
+}
+
+func (r *runFlags) run(ctx context.Context, l *process.Life) error {
+	code, err := readProgram(l.Args[0], l.Stdin)
 	if err != nil {
-		return daemon.ExitUsage, fmt.Errorf("read program: %w", err)
+		return process.Usage(fmt.Errorf("read program: %w", err))
 	}
-	if err := cfg.Complete(); err != nil {
-		return daemon.ExitCode(err), err
-	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	req := api.Request{Code: code, TimeoutMS: time.Duration(timeout).Milliseconds(), Cold: *cold}
-	result, err := call(ctx, cfg, req)
+	req := api.Request{Code: code, TimeoutMS: time.Duration(r.timeout).Milliseconds(), Cold: r.cold}
+	result, err := call(ctx, r.daemon, req, l.Log)
 	if err != nil {
-		return exitInfra, err
+		fmt.Fprintln(l.Stderr, "sandboxd run:", err)
+		return process.Status(exitInfra)
 	}
-	if *asJSON {
-		if err := json.NewEncoder(stdout).Encode(result); err != nil {
-			return exitInfra, err
+	if r.asJSON {
+		if err := json.NewEncoder(l.Stdout).Encode(result); err != nil {
+			return err
 		}
 		if result.Outcome == api.InfraError {
-			return exitInfra, nil
+			return process.Status(exitInfra)
 		}
-		return 0, nil
+		return nil
 	}
-	show(result, stdout, stderr)
-	return exitFor(result), nil
+	show(result, l.Stdout, l.Stderr)
+	if code := exitFor(result); code != 0 {
+		return process.Status(code)
+	}
+	return nil
 }
 
 // call asks the running daemon, or does the daemon's work itself if there is none.
-func call(ctx context.Context, cfg *daemon.Config, req api.Request) (api.Result, error) {
+func call(ctx context.Context, cfg *daemon.Config, req api.Request, log *slog.Logger) (api.Result, error) {
 	c, err := client.New(client.Config{Address: "unix://" + cfg.Socket})
 	if err != nil {
 		return api.Result{}, err
@@ -109,7 +112,7 @@ func call(ctx context.Context, cfg *daemon.Config, req api.Request) (api.Result,
 				return api.Result{}, ctx.Err()
 			}
 		case absent(err):
-			return once(ctx, cfg, req)
+			return once(ctx, cfg, req, log)
 		}
 		return result, err
 	}
@@ -124,7 +127,7 @@ func absent(err error) bool {
 // once starts a daemon without listeners or a pool in a folder of its own, runs
 // the program and takes everything away again. Only the built root file system
 // is shared with other runs.
-func once(ctx context.Context, cfg *daemon.Config, req api.Request) (result api.Result, err error) {
+func once(ctx context.Context, cfg *daemon.Config, req api.Request, log *slog.Logger) (result api.Result, err error) {
 	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return api.Result{}, err
 	}
@@ -135,7 +138,6 @@ func once(ctx context.Context, cfg *daemon.Config, req api.Request) (result api.
 	defer os.RemoveAll(dir)
 	cfg.StateDir, cfg.Pool = dir, nil
 	cfg.Socket = filepath.Join(dir, "unused.sock")
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	d, err := daemon.New(ctx, cfg, log)
 	if err != nil {
 		return api.Result{}, err

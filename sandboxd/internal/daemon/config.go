@@ -3,18 +3,15 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/admission"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // ErrConfig occurs when flags or environment variables make no sense.
@@ -30,7 +27,6 @@ const (
 type Config struct {
 	StateDir, CacheDir, Socket string
 	Listen, TokenFile          string
-	ReadyFile                  string
 
 	Isolation  string
 	NotSandbox bool
@@ -51,28 +47,24 @@ type Config struct {
 	DrainTimeout, ProbeInterval      time.Duration
 	BreakerThreshold, BreakerWindow  int
 	BreakerCooldown                  time.Duration
-	LogLevel, LogFormat              string
 	noCgroups                        bool // tests: as if the machine had none
 }
 
-// EnvPrefix begins the environment variable of every flag: --state-dir is
-// SANDBOXD_STATE_DIR.
-const EnvPrefix = "SANDBOXD_"
-
-// Flags defines every flag on fs, with its default, and returns the config that
-// parsing fills.
-func Flags(fs *pflag.FlagSet) *Config {
+// Flags defines every flag, with its default, and returns the config that parsing
+// fills.
+func Flags(flags *process.Flags) *Config {
 	c := &Config{
 		Memory: 512 << 20, TmpSize: 64 << 20, ShmSize: 16 << 20,
 		OutputLimit: 16 << 20, KeepOutput: 64 << 10, MaxCode: 4 << 20,
 	}
 	cores := runtime.NumCPU()
+	fs := flags.Group("Service")
 	fs.StringVar(&c.StateDir, "state-dir", defaultStateDir(), "folder for images, running sandboxes and the socket; one daemon per folder")
 	fs.StringVar(&c.CacheDir, "cache-dir", "", "folder for built root file systems (default STATE-DIR/rootfs)")
 	fs.StringVar(&c.Socket, "socket", "", "unix socket to serve on (default STATE-DIR/sandboxd.sock)")
-	fs.StringVar(&c.ReadyFile, "ready-file", "", "file to write {\"pid\":…,\"socket\":…} into once programs can be run; removed at exit")
 	fs.StringVar(&c.Listen, "listen", "", "also serve on this TCP address; needs --token-file")
 	fs.StringVar(&c.TokenFile, "token-file", "", "file holding the token that TCP clients must send")
+	fs = flags.Group("Isolation")
 	fs.StringVar(&c.Isolation, "isolation", GVisor, "gvisor, or process: no sandbox at all, for machines where gVisor cannot run")
 	fs.BoolVar(&c.NotSandbox, "i-understand-this-is-not-a-sandbox", false, "required with --isolation=process")
 	fs.StringVar(&c.Runsc, "runsc", "", "gVisor's runsc (default: .tools/bin/runsc beside the daemon's bin folder, then PATH)")
@@ -80,6 +72,7 @@ func Flags(fs *pflag.FlagSet) *Config {
 	fs.StringVar(&c.Root, "root", "host", "root file system: host (this machine's Python), dir:/path, oci:reference, oci:layout:/dir or oci:archive:/file.tar")
 	fs.StringVar(&c.RootFormat, "root-format", "auto", "erofs, dir, or auto: erofs where mkfs.erofs is installed")
 	fs.StringVar(&c.Python, "python", "/usr/bin/python3", "interpreter, an absolute path in the root file system")
+	fs = flags.Group("Limits of a program")
 	fs.Var(&c.Memory, "memory", "memory of one sandbox, interpreter and gVisor (about 85 MiB) included")
 	fs.Float64Var(&c.CPUs, "cpus", 1, "CPU quota of one sandbox, in cores")
 	fs.UintVar(&c.Processes, "processes", 64, "processes and threads of one program")
@@ -91,10 +84,12 @@ func Flags(fs *pflag.FlagSet) *Config {
 	fs.Var(&c.MaxCode, "max-code", "largest program accepted")
 	fs.DurationVar(&c.Timeout, "timeout", 30*time.Second, "run time of a program that asks for none")
 	fs.DurationVar(&c.MaxTimeout, "max-timeout", 10*time.Minute, "longest run time that may be asked for")
+	fs = flags.Group("Admission")
 	fs.IntVar(&c.Slots, "slots", max(4, 2*cores), "calls and reservations at once")
 	fs.IntVar(&c.Reservable, "reservable", -1, "how many slots reservations may hold; -1: all but one")
 	fs.IntVar(&c.Queue, "queue", 256, "callers that may wait for a slot")
 	fs.DurationVar(&c.MaxWait, "max-wait", 30*time.Second, "longest wait in the queue; then the caller is told to come back")
+	fs = flags.Group("Warm sandboxes")
 	warm := map[string]int{image.Bare: cores, image.Numpy: max(1, cores/2), image.Sympy: cores}
 	fs.StringToIntVar(&c.Pool, "pool", warm, "warm sandboxes to keep, per image; an image left out is not built; none=0 turns the pool off")
 	// Of a map pflag would print the default in another order each time.
@@ -102,30 +97,13 @@ func Flags(fs *pflag.FlagSet) *Config {
 	fs.Float64Var(&c.MakersPerCore, "makers-per-core", 1, "warm sandboxes in the making at once, per core")
 	fs.DurationVar(&c.WarmWait, "warm-wait", 5*time.Second, "longest wait for a warm sandbox before one is booted")
 	fs.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "longest time to boot, restore or checkpoint one sandbox")
+	fs = flags.Group("Stops and failures")
 	fs.DurationVar(&c.DrainTimeout, "drain-timeout", 30*time.Second, "time for running calls to finish after the first signal")
 	fs.DurationVar(&c.ProbeInterval, "probe-interval", 30*time.Second, "how often a real program is run to see that all works")
 	fs.IntVar(&c.BreakerThreshold, "breaker-threshold", 5, "infrastructure failures among --breaker-window results that stop intake")
 	fs.IntVar(&c.BreakerWindow, "breaker-window", 20, "results that the circuit breaker looks at")
 	fs.DurationVar(&c.BreakerCooldown, "breaker-cooldown", 5*time.Second, "pause before an open circuit breaker is tried again")
-	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
-	fs.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 	return c
-}
-
-// FromEnvironment sets every flag that was not given from its variable.
-func FromEnvironment(fs *pflag.FlagSet, lookup func(string) (string, bool)) error {
-	var errs []error
-	fs.VisitAll(func(f *pflag.Flag) {
-		name := EnvPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value, ok := lookup(name)
-		if !ok || f.Changed {
-			return
-		}
-		if err := fs.Set(f.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("%w: %s: %w", ErrConfig, name, err))
-		}
-	})
-	return errors.Join(errs...)
 }
 
 // Complete fills what depends on other fields and says what is wrong.
@@ -216,30 +194,11 @@ func (c *Config) validate() error {
 			bad("--pool: %s=%d: want bare, numpy or sympy, and 0 or more", name, n)
 		}
 	}
-	if _, err := c.Logger(os.Stderr); err != nil {
-		errs = append(errs, err)
-	}
 	return errors.Join(errs...)
 }
 
 func (c *Config) admission() admission.Config {
 	return admission.Config{Slots: c.Slots, Reservable: c.Reservable, Queue: c.Queue}
-}
-
-// Logger returns the logger that the config asks for.
-func (c *Config) Logger(w *os.File) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		return nil, fmt.Errorf("%w: --log-level: %w", ErrConfig, err)
-	}
-	options := &slog.HandlerOptions{Level: level}
-	switch c.LogFormat {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
-	}
-	return nil, fmt.Errorf("%w: --log-format=%s: want text or json", ErrConfig, c.LogFormat)
 }
 
 func defaultStateDir() string {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,29 +9,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/rootfs"
 	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/runsc"
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/state"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
-func parse(t *testing.T, env map[string]string, args ...string) (*Config, error) {
+func parse(t *testing.T, env map[string]string, args ...string) (cfg *Config, err error) {
 	t.Helper()
-	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	cfg := Flags(fs)
-	if err := fs.Parse(args); err != nil {
-		return cfg, err
-	}
-	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	if err := FromEnvironment(fs, lookup); err != nil {
-		return cfg, err
-	}
-	return cfg, cfg.Complete()
+	p := Program()
+	p.Flags = func(f *process.Flags) { cfg = Flags(f) }
+	p.Check = func() error { return cfg.Complete() }
+	p.Run = func(context.Context, *process.Life) error { return nil }
+	return cfg, process.Execute(p, process.System{
+		Args: args, Environ: func(name string) (string, bool) { v, ok := env[name]; return v, ok }, Stdout: t.Output(), Stderr: t.Output(),
+	})
 }
 
 func TestEnvironmentFillsWhatFlagsLeave(t *testing.T) {
-	cfg, err := parse(t, map[string]string{"SANDBOXD_MEMORY": "1GiB", "SANDBOXD_TIMEOUT": "5s", "SANDBOXD_POOL": "bare=7"}, "--timeout=7s", "--state-dir=/s")
+	cfg, err := parse(t, map[string]string{"SLUICE_MEMORY": "1GiB", "SLUICE_TIMEOUT": "5s", "SLUICE_POOL": "bare=7"}, "--timeout=7s", "--state-dir=/s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +68,11 @@ func TestBadConfigurationSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--cpus=0"}, "--cpus"},
 		{[]string{"--socket=/" + strings.Repeat("x", 120)}, "107"},
 	} {
-		if _, err := parse(t, nil, tt.args...); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := parse(t, nil, tt.args...); !errors.Is(err, process.ErrUsage) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: got %v, want a configuration error with %q", tt.args, err, tt.want)
 		}
 	}
-	if _, err := parse(t, map[string]string{"SANDBOXD_SLOTS": "many"}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "SANDBOXD_SLOTS") {
+	if _, err := parse(t, map[string]string{"SLUICE_SLOTS": "many"}); !errors.Is(err, process.ErrUsage) || !strings.Contains(err.Error(), "SLUICE_SLOTS") {
 		t.Errorf("got %v, want an error that names the variable", err)
 	}
 }
@@ -100,12 +97,16 @@ func TestSizes(t *testing.T) {
 }
 
 func TestExitCodesTellWhy(t *testing.T) {
-	for want, err := range map[int]error{
-		ExitOK: nil, ExitUsage: ErrConfig, ExitNoRunsc: runsc.ErrNotFound, ExitNoRoot: rootfs.ErrNoPython,
-		ExitStateInUse: state.ErrInUse, ExitInterrupted: ErrCutShort, ExitFailed: errors.New("else"),
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, process.ExitOK}, {ErrConfig, process.ExitUsage}, {runsc.ErrNotFound, process.ExitUnusable}, {runsc.ErrUnusable, process.ExitUnusable},
+		{rootfs.ErrNoPython, process.ExitUnusable}, {state.ErrInUse, process.ExitUnusable}, {ErrCutShort, process.ExitHardStop},
+		{errors.New("else"), process.ExitFailed},
 	} {
-		if got := ExitCode(err); got != want {
-			t.Errorf("%v: exit code %d, want %d", err, got, want)
+		if got := process.ExitCode(c.err, Exits...); got != c.want {
+			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
 		}
 	}
 }

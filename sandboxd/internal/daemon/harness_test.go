@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/sluice-rl/sluice/sandboxd/api"
+	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // needGVisor skips, with its reason, where these tests cannot run. Under CI
@@ -57,13 +56,13 @@ func needGVisor(t testing.TB) (runsc string) {
 // testConfig is a daemon of small size on a state folder of its own.
 func testConfig(t testing.TB, args ...string) *Config {
 	t.Helper()
-	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	cfg := Flags(fs)
+	flags := &process.Flags{}
+	cfg := Flags(flags)
 	// The root file system takes seconds to build and never changes between
 	// tests; it is the one thing they share.
 	cache := filepath.Join(os.TempDir(), "sandboxd-test-rootfs")
 	defaults := []string{"--state-dir=" + t.TempDir(), "--cache-dir=" + cache, "--pool=bare=1", "--slots=4"}
-	if err := fs.Parse(append(defaults, args...)); err != nil {
+	if err := flags.Parse(append(defaults, args...)...); err != nil {
 		t.Fatal(err)
 	}
 	if err := cfg.Complete(); err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // run keeps the daemon until graceful ends, then drains it; hard cuts the
-// draining short.
-func run(graceful, hard context.Context, cfg *Config, log *slog.Logger) (err error) {
+// draining short. ready is called once programs can be run.
+func run(graceful, hard context.Context, cfg *Config, log *slog.Logger, ready func()) (err error) {
 	d, err := New(graceful, cfg, log)
 	if err != nil {
 		return err
@@ -49,13 +49,7 @@ func run(graceful, hard context.Context, cfg *Config, log *slog.Logger) (err err
 		}
 		return err
 	}
-	if cfg.ReadyFile != "" {
-		if err := writeReady(cfg.ReadyFile, cfg.Socket); err != nil {
-			return err
-		}
-		defer os.Remove(cfg.ReadyFile)
-	}
-	log.Info("ready", "socket", cfg.Socket, "slots", cfg.Slots)
+	ready()
 	watching, endWatch := context.WithCancel(graceful)
 	watched := make(chan struct{})
 	go func() { defer close(watched); d.Watch(watching) }()

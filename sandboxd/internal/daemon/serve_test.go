@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/state"
 )
 
 // The tests of this file need no gVisor: they run plain processes, since what
@@ -43,7 +44,7 @@ func serveProcesses(t *testing.T, args ...string) *served {
 	graceful, signal := context.WithCancel(t.Context())
 	hard, again := context.WithCancel(context.Background())
 	s := &served{cfg: cfg, signal: signal, again: again, ended: make(chan error, 1)}
-	go func() { s.ended <- run(graceful, hard, cfg, testLog(t)) }()
+	go func() { s.ended <- run(graceful, hard, cfg, testLog(t), func() {}) }()
 	t.Cleanup(func() { signal(); again(); <-s.ended })
 	if s.client, err = client.New(client.Config{Address: cfg.Socket}); err != nil {
 		t.Fatal(err)
@@ -285,8 +286,8 @@ func TestFirstSignalLetsCallsFinish(t *testing.T) {
 	}
 	err = <-s.ended
 	s.ended <- err
-	if ExitCode(err) != ExitOK {
-		t.Errorf("exit code %d (%v), want 0", ExitCode(err), err)
+	if err != nil {
+		t.Errorf("it ended with %v, want a clean stop", err)
 	}
 	<-idle.Lost() // an idle reservation ends with the daemon
 	if _, err := os.Stat(s.cfg.Socket); !errors.Is(err, os.ErrNotExist) {
@@ -312,8 +313,8 @@ func TestSecondSignalEndsCalls(t *testing.T) {
 	s.again()
 	err = <-s.ended
 	s.ended <- err
-	if ExitCode(err) != ExitInterrupted {
-		t.Errorf("exit code %d (%v), want %d", ExitCode(err), err, ExitInterrupted)
+	if !errors.Is(err, ErrCutShort) {
+		t.Errorf("it ended with %v, want ErrCutShort", err)
 	}
 	if err := <-done; err == nil {
 		t.Error("the call that was cut short must fail")
@@ -367,7 +368,7 @@ func TestMetricsAndToken(t *testing.T) {
 func TestOneDaemonPerStateDirectory(t *testing.T) {
 	s := serveProcesses(t)
 	_, err := New(t.Context(), s.cfg, testLog(t))
-	if ExitCode(err) != ExitStateInUse {
-		t.Errorf("a second daemon got %v, want exit code %d", err, ExitStateInUse)
+	if !errors.Is(err, state.ErrInUse) {
+		t.Errorf("a second daemon got %v, want ErrInUse", err)
 	}
 }

@@ -10,7 +10,7 @@ func environ(own []string, secrets bool) []string {
 	kept := make([]string, 0, len(own))
 	for _, entry := range own {
 		name, _, _ := strings.Cut(entry, "=")
-		ours := strings.HasPrefix(name, "SLUICE_") || strings.HasPrefix(name, "SANDBOXD_")
+		ours := strings.HasPrefix(name, "SLUICE_")
 		if !ours || secrets && isSecret(strings.TrimSuffix(name, "_FILE")) {
 			kept = append(kept, entry)
 		}

@@ -8,7 +8,7 @@ import (
 
 func TestVariablesThatGiveFlagsStayBehind(t *testing.T) {
 	own := []string{
-		"PATH=/bin", "SLUICE_HTTP_ADDR=127.0.0.1:9", "SLUICE_LATENCY=1s", "SANDBOXD_LISTEN=x", "HOME=/root", "ODD",
+		"PATH=/bin", "SLUICE_HTTP_ADDR=127.0.0.1:9", "SLUICE_LATENCY=1s", "SLUICE_LISTEN=x", "HOME=/root", "ODD",
 		"SLUICE_INFERENCE_API_KEY=k", "SLUICE_INFERENCE_API_KEY_FILE=/run/k", "SLUICE_CLICKHOUSE_PASSWORD_FILE=/run/p",
 	}
 	want := []string{

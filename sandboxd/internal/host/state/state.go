@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/topology/process/lock"
 )
 
 // ErrInUse occurs when another daemon holds the directory.
@@ -30,7 +31,7 @@ type Dir struct {
 	Path string
 	// Key is a short name unique to the path; ids and groups begin with it.
 	Key  string
-	lock *os.File
+	lock *lock.Lock
 }
 
 // Open makes and locks the directory.
@@ -42,16 +43,15 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(abs, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(abs, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	held, err := lock.Take(filepath.Join(abs, "lock"))
+	switch {
+	case errors.Is(err, lock.ErrHeld):
+		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
+	case err != nil:
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("%w: %s", ErrInUse, abs)
-	}
 	sum := sha256.Sum256([]byte(abs))
-	return &Dir{Path: abs, Key: hex.EncodeToString(sum[:])[:8], lock: lock}, nil
+	return &Dir{Path: abs, Key: hex.EncodeToString(sum[:])[:8], lock: held}, nil
 }
 
 // Close gives the lock up.
