@@ -87,6 +87,8 @@ func New(typeName string) proto.Message {
 		return &sluicev1.StageStatus{}
 	case "Run":
 		return &sluicev1.Run{}
+	case "RunFed":
+		return &sluicev1.RunFed{}
 	case "RunStop":
 		return &sluicev1.RunStop{}
 	case "CloseRequest":

@@ -29,6 +29,8 @@ func Key(m proto.Message) string {
 		return string(m.GetKey())
 	case *sluicev1.StageStatus:
 		return m.GetStage() + "/" + m.GetInstance()
+	case *sluicev1.RunFed:
+		return m.GetRunId() + "/fed"
 	case *sluicev1.RunStop:
 		return m.GetRunId() + "/stop"
 	case *sluicev1.CloseRequest:

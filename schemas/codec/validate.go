@@ -52,6 +52,8 @@ func Validate(m proto.Message) error {
 		}
 	case *sluicev1.Run:
 		err = checkRun(m)
+	case *sluicev1.RunFed:
+		err = checkStep(m)
 	case *sluicev1.RunStop:
 		if err = identity.CheckRunID(m.GetRunId()); err == nil && m.GetReason() == "" {
 			err = fmt.Errorf("reason is empty: say why the run stops")

@@ -647,6 +647,68 @@ func (x *Run) GetRecordedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// RunFed says up to which step a run is fed. It is written in one transaction with the
+// prompts of the step, so that a step is fed whole or not at all, and once.
+type RunFed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Step          uint64                 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunFed) Reset() {
+	*x = RunFed{}
+	mi := &file_sluice_v1_status_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunFed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunFed) ProtoMessage() {}
+
+func (x *RunFed) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_status_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunFed.ProtoReflect.Descriptor instead.
+func (*RunFed) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_status_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RunFed) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *RunFed) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *RunFed) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
 // RunStop ends a run before its time: its feeder feeds no more of it and fails.
 type RunStop struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -661,7 +723,7 @@ type RunStop struct {
 
 func (x *RunStop) Reset() {
 	*x = RunStop{}
-	mi := &file_sluice_v1_status_proto_msgTypes[6]
+	mi := &file_sluice_v1_status_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +735,7 @@ func (x *RunStop) String() string {
 func (*RunStop) ProtoMessage() {}
 
 func (x *RunStop) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_status_proto_msgTypes[6]
+	mi := &file_sluice_v1_status_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +748,7 @@ func (x *RunStop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunStop.ProtoReflect.Descriptor instead.
 func (*RunStop) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_status_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1_status_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RunStop) GetRunId() string {
@@ -735,7 +797,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_sluice_v1_status_proto_msgTypes[7]
+	mi := &file_sluice_v1_status_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +809,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_status_proto_msgTypes[7]
+	mi := &file_sluice_v1_status_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +822,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_status_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1_status_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CloseRequest) GetRunId() string {
@@ -875,7 +937,11 @@ const file_sluice_v1_status_proto_rawDesc = "" +
 	"\rtool_protocol\x18\v \x01(\tR\ftoolProtocol\x12\x16\n" +
 	"\x06reward\x18\f \x01(\tR\x06reward\x12;\n" +
 	"\vrecorded_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"recordedAt\"\x89\x01\n" +
+	"recordedAt\"U\n" +
+	"\x06RunFed\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\x04R\x04step\"\x89\x01\n" +
 	"\aRunStop\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -903,7 +969,7 @@ func file_sluice_v1_status_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_status_proto_rawDescData
 }
 
-var file_sluice_v1_status_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_sluice_v1_status_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_sluice_v1_status_proto_goTypes = []any{
 	(*StageStatus)(nil),           // 0: sluice.v1.StageStatus
 	(*StepProgress)(nil),          // 1: sluice.v1.StepProgress
@@ -911,30 +977,31 @@ var file_sluice_v1_status_proto_goTypes = []any{
 	(*StatusError)(nil),           // 3: sluice.v1.StatusError
 	(*OldestRecord)(nil),          // 4: sluice.v1.OldestRecord
 	(*Run)(nil),                   // 5: sluice.v1.Run
-	(*RunStop)(nil),               // 6: sluice.v1.RunStop
-	(*CloseRequest)(nil),          // 7: sluice.v1.CloseRequest
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(Mode)(0),                     // 9: sluice.v1.Mode
-	(*Budgets)(nil),               // 10: sluice.v1.Budgets
-	(*SamplingParameters)(nil),    // 11: sluice.v1.SamplingParameters
+	(*RunFed)(nil),                // 6: sluice.v1.RunFed
+	(*RunStop)(nil),               // 7: sluice.v1.RunStop
+	(*CloseRequest)(nil),          // 8: sluice.v1.CloseRequest
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(Mode)(0),                     // 10: sluice.v1.Mode
+	(*Budgets)(nil),               // 11: sluice.v1.Budgets
+	(*SamplingParameters)(nil),    // 12: sluice.v1.SamplingParameters
 }
 var file_sluice_v1_status_proto_depIdxs = []int32{
-	8,  // 0: sluice.v1.StageStatus.started_at:type_name -> google.protobuf.Timestamp
-	8,  // 1: sluice.v1.StageStatus.reported_at:type_name -> google.protobuf.Timestamp
+	9,  // 0: sluice.v1.StageStatus.started_at:type_name -> google.protobuf.Timestamp
+	9,  // 1: sluice.v1.StageStatus.reported_at:type_name -> google.protobuf.Timestamp
 	2,  // 2: sluice.v1.StageStatus.notes:type_name -> sluice.v1.StatusNote
 	3,  // 3: sluice.v1.StageStatus.last_error:type_name -> sluice.v1.StatusError
 	4,  // 4: sluice.v1.StageStatus.oldest:type_name -> sluice.v1.OldestRecord
 	1,  // 5: sluice.v1.StageStatus.steps:type_name -> sluice.v1.StepProgress
-	8,  // 6: sluice.v1.StepProgress.moved_at:type_name -> google.protobuf.Timestamp
-	8,  // 7: sluice.v1.StatusNote.since:type_name -> google.protobuf.Timestamp
-	8,  // 8: sluice.v1.StatusError.at:type_name -> google.protobuf.Timestamp
-	8,  // 9: sluice.v1.OldestRecord.since:type_name -> google.protobuf.Timestamp
-	9,  // 10: sluice.v1.Run.mode:type_name -> sluice.v1.Mode
-	10, // 11: sluice.v1.Run.budgets:type_name -> sluice.v1.Budgets
-	11, // 12: sluice.v1.Run.sampling:type_name -> sluice.v1.SamplingParameters
-	8,  // 13: sluice.v1.Run.recorded_at:type_name -> google.protobuf.Timestamp
-	8,  // 14: sluice.v1.RunStop.stopped_at:type_name -> google.protobuf.Timestamp
-	8,  // 15: sluice.v1.CloseRequest.requested_at:type_name -> google.protobuf.Timestamp
+	9,  // 6: sluice.v1.StepProgress.moved_at:type_name -> google.protobuf.Timestamp
+	9,  // 7: sluice.v1.StatusNote.since:type_name -> google.protobuf.Timestamp
+	9,  // 8: sluice.v1.StatusError.at:type_name -> google.protobuf.Timestamp
+	9,  // 9: sluice.v1.OldestRecord.since:type_name -> google.protobuf.Timestamp
+	10, // 10: sluice.v1.Run.mode:type_name -> sluice.v1.Mode
+	11, // 11: sluice.v1.Run.budgets:type_name -> sluice.v1.Budgets
+	12, // 12: sluice.v1.Run.sampling:type_name -> sluice.v1.SamplingParameters
+	9,  // 13: sluice.v1.Run.recorded_at:type_name -> google.protobuf.Timestamp
+	9,  // 14: sluice.v1.RunStop.stopped_at:type_name -> google.protobuf.Timestamp
+	9,  // 15: sluice.v1.CloseRequest.requested_at:type_name -> google.protobuf.Timestamp
 	16, // [16:16] is the sub-list for method output_type
 	16, // [16:16] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
@@ -948,14 +1015,14 @@ func file_sluice_v1_status_proto_init() {
 		return
 	}
 	file_sluice_v1_work_proto_init()
-	file_sluice_v1_status_proto_msgTypes[7].OneofWrappers = []any{}
+	file_sluice_v1_status_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_status_proto_rawDesc), len(file_sluice_v1_status_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -15,13 +15,15 @@ import (
 
 const about = `prompt-feeder feeds problems, step by step, into the pipeline.
 
-Reads   a prepared problem file; policy-updates
-Writes  prompts
+Reads   a prepared problem file; policy-updates; runs
+Writes  prompts; runs
 
 In train mode a step is fed when the trainer has answered the one before it
 (sync pacing), in seeded epochs, until --steps are answered. In eval mode every
 problem is fed once, in file order, without waiting; give it a run id of its own.
-After a restart it goes on where it was and feeds nothing twice.
+After a restart it goes on where it was and feeds nothing twice. What the run is (the
+problems' hash, seed, sizes, budgets, sampling) is recorded when it begins; a restart that
+differs is refused with the differences. Of two feeders of one run the later one goes on.
 
 ` + "`prompt-feeder prepare --help`" + ` tells how a problem file is made.`
 
@@ -45,6 +47,7 @@ type config struct {
 	turnTokens  uint32
 	obsTokens   uint32
 	execution   time.Duration
+	reward      string
 }
 
 func (c *config) register(flags *process.Flags) {
@@ -56,6 +59,7 @@ func (c *config) register(flags *process.Flags) {
 	f.Uint32Var(&c.problems, "problems-per-step", 16, "groups in a step")
 	f.Uint32Var(&c.groupSize, "group-size", 8, "trajectories sampled of each problem")
 	f.Uint64Var(&c.seed, "seed", 42, "seeds the order of problems and, with the place, every sampling request")
+	f.StringVar(&c.reward, "reward", "", "what the run is rewarded by, in your words; recorded with the run, which no other is then taken for")
 	f.BoolVar(&c.textOnly, "text-only", false, "no tool and no system prompt: one turn of up to the trajectory budget")
 	f.StringVar(&c.protocol, "tool-protocol", "qwen", "how the policy writes a call; the sampler must be started for the same")
 	f = flags.Group("Sampling")
@@ -83,6 +87,9 @@ func (c *config) validate() error {
 	}
 	if c.problems < 1 || c.problems > math.MaxInt32 {
 		return fmt.Errorf("--problems-per-step %d: want 1 or more", c.problems)
+	}
+	if c.mode == "train" && c.groupSize == 1 {
+		return fmt.Errorf("--group-size 1: a trajectory has an advantage only over others of its group: want 2 or more")
 	}
 	if ms := c.execution.Milliseconds(); ms < 1 || ms > math.MaxUint32 {
 		return fmt.Errorf("--execution-timeout %s: want at least 1ms", c.execution)

@@ -8,17 +8,21 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/runner"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
 // errDone ends the reading of policy updates when everything is fed and answered.
 var errDone = errors.New("the run is complete")
+
+// errStopped: a stage has stopped the run.
+var errStopped = errors.New("the run was stopped")
 
 func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 	file, err := dataset.Open(f.data)
@@ -27,25 +31,22 @@ func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 	}
 	defer file.Close()
 	env.Log.Info("problems opened", "file", f.data, "rows", file.Len(), "sha256", file.SHA256())
-
-	producer, err := runner.NewProducer(ctx, env.Kafka, "prompt-feeder")
-	if err != nil {
+	if err := f.checkFile(file.Len()); err != nil {
 		return err
 	}
-	defer producer.Close()
 	src := source{file: file, order: dataset.NewOrder(file.Len(), f.seed), inOrder: f.mode == "eval"}
 
 	answers := newFollower(f.runID)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return runner.RunBroadcast(ctx, env.Kafka, []string{"policy-updates"}, answers.caughtUp, answers.take)
+		return runner.RunBroadcast(ctx, env.Kafka, env.Stage.Reads, answers.caughtUp, answers.take)
 	})
 	group.Go(func() error {
 		if err := answers.wait(ctx, func(p progress) bool { return true }); err != nil {
 			return err
 		}
 		env.Kafka.Begin()
-		if err := f.feed(ctx, env, producer, src, answers); err != nil {
+		if err := f.persist(ctx, env, src, answers); err != nil {
 			return err
 		}
 		return errDone
@@ -57,80 +58,114 @@ func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 	return nil
 }
 
-// feed feeds step after step until the last one is answered.
-func (f *feeder) feed(ctx context.Context, env *stage.Env, producer *runner.Producer, src source, answers *follower) error {
-	last := f.lastStep(src.file.Len())
-	if f.mode == "eval" {
-		return f.feedAll(ctx, env, producer, src, last)
-	}
-	for {
-		p := answers.progress()
-		if last != 0 && p.done >= last {
-			return nil
-		}
-		// Only a step that another process may have begun can have prompts in
-		// the topic; after that this process knows what it fed.
-		fed, err := f.fedSince(ctx, env, p.since())
-		if err != nil {
+// persist feeds until the run is complete. After trouble with the brokers it claims the
+// run anew, which settles what was under way, and goes on behind what is in the topic.
+func (f *feeder) persist(ctx context.Context, env *stage.Env, src source, answers *follower) error {
+	for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
+		err := f.feed(ctx, env, src, answers)
+		if err == nil || ctx.Err() != nil || runner.Final(err) || errors.Is(err, process.ErrUsage) {
 			return err
 		}
-		for p = answers.progress(); last == 0 || p.done < last; p = answers.progress() {
-			if err := f.feedStep(ctx, env, producer, src, p.incarnation, p.done+1, fed); err != nil {
-				return err
-			}
-			moved := func(now progress) bool { return now != p }
-			if err := answers.wait(ctx, moved); err != nil {
-				return err
-			}
-			fed = nil
-			if answers.progress().incarnation != p.incarnation {
-				env.Log.Info("the trainer rolled back", "incarnation", answers.progress().incarnation, "to step", answers.progress().done)
-				break
-			}
+		env.Log.Warn("the run cannot be fed: trying again", "run", f.runID, "error", err)
+		env.Status.Failed("retried", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
 		}
 	}
 }
 
-// feedAll feeds an evaluation: every problem once.
-func (f *feeder) feedAll(ctx context.Context, env *stage.Env, producer *runner.Producer, src source, last uint64) error {
-	fed, err := f.fedSince(ctx, env, time.Time{})
+// feed claims the run, checks that it is the one that was begun, and feeds step after
+// step until the last one is answered.
+func (f *feeder) feed(ctx context.Context, env *stage.Env, src source, answers *follower) error {
+	producer, err := runner.Claim(ctx, env.Kafka, "prompt-feeder", f.runID)
 	if err != nil {
 		return err
 	}
-	for step := uint64(1); step <= last; step++ {
-		if err := f.feedStep(ctx, env, producer, src, 0, step, fed); err != nil {
+	defer producer.Close()
+	before := history{runID: f.runID}
+	err = runner.Scan(ctx, env.Kafka, "prompt-feeder", topicRuns, time.Time{}, func(m runner.Message) error {
+		before.take(m.Body)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.begin(ctx, env, producer, before, src.file); err != nil {
+		return err
+	}
+	last := f.lastStep(src.file.Len())
+	at := before.fed
+	if f.mode == "eval" {
+		for step := uint64(1); step <= last; step++ {
+			if err := f.feedStep(ctx, env, producer, src, 0, step, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for p := answers.progress(); last == 0 || p.done < last; {
+		if err := f.feedStep(ctx, env, producer, src, p.incarnation, p.done+1, at); err != nil {
 			return err
 		}
+		f.waits(env, p)
+		if err := answers.wait(ctx, func(now progress) bool { return now != p }); err != nil {
+			return err
+		}
+		env.Status.Clear(noteWaits)
+		if now := answers.progress(); now.incarnation != p.incarnation {
+			env.Log.Info("the trainer rolled back", "incarnation", now.incarnation, "to step", now.done)
+		}
+		p = answers.progress()
 	}
 	return nil
 }
 
-// fedSince reads which slots of this run are in the topic already.
-func (f *feeder) fedSince(ctx context.Context, env *stage.Env, since time.Time) (map[identity.Group]bool, error) {
-	fed := map[identity.Group]bool{}
-	err := runner.Scan(ctx, env.Kafka, "prompt-feeder", "prompts", since, func(m runner.Message) error {
-		if p, ok := m.Body.(*sluicev1.Prompt); ok && p.GetGroup().GetRunId() == f.runID {
-			fed[identity.GroupOf(p.GetGroup())] = true
-		}
-		return nil
-	})
-	return fed, err
+const (
+	topicRuns = "runs"
+	// noteWaits is what the feeder says of itself while the trainer owes an answer.
+	noteWaits = "trainer"
+)
+
+func (f *feeder) waits(env *stage.Env, p progress) {
+	env.Status.Note(noteWaits, status.Note{Text: fmt.Sprintf("run %s: step %d is fed, its answer is awaited", f.runID, p.done+1)})
 }
 
-func (f *feeder) feedStep(ctx context.Context, env *stage.Env, producer *runner.Producer, src source, incarnation uint32, step uint64, fed map[identity.Group]bool) error {
-	prompts, err := f.stepPrompts(src, incarnation, step, fed, time.Now())
-	if err != nil {
-		return err
+// begin records what the run is, or refuses to go on with another one.
+func (f *feeder) begin(ctx context.Context, env *stage.Env, producer *runner.Exclusive, before history, file *dataset.File) error {
+	is := f.identity(file.SHA256(), file.Len())
+	if before.run != nil {
+		if s := before.stop; s != nil {
+			env.Log.Warn("the run was stopped before; it goes on", "run", f.runID, "stage", s.GetStage(), "reason", s.GetReason())
+		}
+		return same(before.run, is)
 	}
-	outputs := make([]runner.Output, len(prompts))
-	for i, p := range prompts {
-		outputs[i] = runner.Output{Topic: "prompts", Body: p}
+	is.RecordedAt = timestamppb.New(time.Now())
+	if err := producer.Produce(ctx, runner.Output{Topic: topicRuns, Body: is}); err != nil {
+		return fmt.Errorf("record what the run is: %w", err)
+	}
+	return nil
+}
+
+// feedStep feeds a step whole, if it is not there.
+func (f *feeder) feedStep(ctx context.Context, env *stage.Env, producer *runner.Exclusive, src source, incarnation uint32, step uint64, at fed) error {
+	if at.has(incarnation, step) {
+		env.Log.Info("step is there already", "run", f.runID, "incarnation", incarnation, "step", step)
+		return nil
+	}
+	prompts, err := f.stepPrompts(src, incarnation, step, time.Now())
+	if err != nil {
+		return process.Usage(fmt.Errorf("--data: %w", err))
+	}
+	outputs := []runner.Output{{Topic: topicRuns, Body: &sluicev1.RunFed{RunId: f.runID, Incarnation: incarnation, Step: step}}}
+	for _, p := range prompts {
+		outputs = append(outputs, runner.Output{Topic: "prompts", Body: p})
 	}
 	if err := producer.Produce(ctx, outputs...); err != nil {
 		return fmt.Errorf("feed step %d: %w", step, err)
 	}
-	env.Log.Info("step fed", "run", f.runID, "incarnation", incarnation, "step", step,
-		"fed", len(prompts), "already there", int(f.groups(step, src.file.Len()))-len(prompts))
+	env.Log.Info("step fed", "run", f.runID, "incarnation", incarnation, "step", step, "fed", len(prompts))
 	return nil
 }
 
@@ -155,14 +190,18 @@ func (f *follower) progress() progress {
 }
 
 func (f *follower) take(m runner.Message) error {
-	u, ok := m.Body.(*sluicev1.PolicyUpdate)
-	if !ok || u.GetRunId() != f.runID {
-		return nil
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.now.observe(u) {
-		f.announce()
+	switch body := m.Body.(type) {
+	case *sluicev1.PolicyUpdate:
+		if body.GetRunId() == f.runID && f.now.observe(body) {
+			f.announce()
+		}
+	case *sluicev1.RunStop:
+		// One from before this process began was about its predecessor.
+		if body.GetRunId() == f.runID && f.ready {
+			return fmt.Errorf("%w by %s: %s", errStopped, body.GetStage(), body.GetReason())
+		}
 	}
 	return nil
 }

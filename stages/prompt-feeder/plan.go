@@ -15,8 +15,6 @@ type progress struct {
 	incarnation uint32
 	// done is the last answered step, 0 before the first.
 	done uint64
-	// at is when it was answered: nothing of the next step was fed before.
-	at time.Time
 }
 
 // observe takes an answer into account and says whether it moved anything. Answers
@@ -28,21 +26,20 @@ func (p *progress) observe(u *sluicev1.PolicyUpdate) bool {
 	if older || known {
 		return false
 	}
-	*p = progress{incarnation: u.GetIncarnation(), done: u.GetStep(), at: u.GetPublishedAt().AsTime()}
+	*p = progress{incarnation: u.GetIncarnation(), done: u.GetStep()}
 	return true
 }
 
-// clockSkew is how far the clocks of trainer, broker and feeder may lie apart when
-// the feeder looks for what was fed since the last answer.
-const clockSkew = 5 * time.Minute
+// fed is up to where a run is in the topic: steps are fed whole and in order.
+type fed struct {
+	incarnation uint32
+	step        uint64
+}
 
-// since is the time before which nothing of the next step was fed; zero before the
-// first answer.
-func (p progress) since() time.Time {
-	if p.done == 0 {
-		return time.Time{}
-	}
-	return p.at.Add(-clockSkew)
+// has says whether a step is there. A later incarnation has begun only after the trainer
+// left the one before.
+func (f fed) has(incarnation uint32, step uint64) bool {
+	return f.incarnation > incarnation || f.incarnation == incarnation && f.step >= step
 }
 
 // source gives the problem at each position of a run.
@@ -82,15 +79,12 @@ func (f *feeder) lastStep(rows int) uint64 {
 	return (uint64(rows) + uint64(f.problems) - 1) / uint64(f.problems)
 }
 
-// stepPrompts builds the prompts of a step whose slots are not among fed.
-func (f *feeder) stepPrompts(s source, incarnation uint32, step uint64, fed map[identity.Group]bool, now time.Time) ([]*sluicev1.Prompt, error) {
+// stepPrompts builds the prompts of a step.
+func (f *feeder) stepPrompts(s source, incarnation uint32, step uint64, now time.Time) ([]*sluicev1.Prompt, error) {
 	var prompts []*sluicev1.Prompt
 	groups := f.groups(step, s.file.Len())
 	for slot := range groups {
 		group := identity.Group{RunID: f.runID, Incarnation: incarnation, Step: step, Slot: slot}
-		if fed[group] {
-			continue
-		}
 		epoch, row, err := s.at((step-1)*uint64(f.problems) + uint64(slot))
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,10 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/sluice-rl/sluice/schemas/codec"
-	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
 	"github.com/sluice-rl/sluice/topology/process"
@@ -57,11 +56,11 @@ func questions(prompts []*sluicev1.Prompt) []string {
 func TestAStepFollowsFromFileSeedAndStepAlone(t *testing.T) {
 	f, src := configured(t, 10, "--problems-per-step", "4")
 	now := time.Unix(1, 0)
-	first, err := f.stepPrompts(src, 0, 1, nil, now)
+	first, err := f.stepPrompts(src, 0, 1, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := f.stepPrompts(src, 0, 1, nil, now)
+	again, _ := f.stepPrompts(src, 0, 1, now)
 	if diff := cmp.Diff(questions(first), questions(again)); diff != "" || len(first) != 4 {
 		t.Errorf("step 1 differs between two calls, or has not 4 slots:\n%s", diff)
 	}
@@ -79,7 +78,7 @@ func TestEveryEpochHasEveryProblemOnce(t *testing.T) {
 	f, src := configured(t, 10, "--problems-per-step", "4")
 	seen := map[string]int{}
 	for step := uint64(1); step <= 5; step++ { // 20 slots: two epochs
-		prompts, err := f.stepPrompts(src, 0, step, nil, time.Now())
+		prompts, err := f.stepPrompts(src, 0, step, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,23 +91,64 @@ func TestEveryEpochHasEveryProblemOnce(t *testing.T) {
 	}
 }
 
-func TestOnlyMissingSlotsAreFed(t *testing.T) {
-	f, src := configured(t, 10, "--problems-per-step", "4")
-	fed := map[identity.Group]bool{{RunID: "run", Step: 2, Slot: 0}: true, {RunID: "run", Step: 2, Slot: 2}: true}
-	prompts, err := f.stepPrompts(src, 0, 2, fed, time.Now())
-	if err != nil {
-		t.Fatal(err)
+func TestWhatIsFedIsKnownByIncarnationAndStep(t *testing.T) {
+	for _, c := range []struct {
+		at          fed
+		incarnation uint32
+		step        uint64
+		want        bool
+	}{
+		{fed{}, 0, 1, false}, {fed{0, 3}, 0, 3, true}, {fed{0, 3}, 0, 2, true}, {fed{0, 3}, 0, 4, false},
+		{fed{0, 9}, 1, 4, false}, {fed{1, 4}, 1, 4, true}, {fed{1, 4}, 0, 9, true},
+	} {
+		if got := c.at.has(c.incarnation, c.step); got != c.want {
+			t.Errorf("fed up to %+v has step %d of incarnation %d: %t, want %t", c.at, c.step, c.incarnation, got, c.want)
+		}
 	}
-	var slots []uint32
-	for _, p := range prompts {
-		slots = append(slots, p.GetGroup().GetSlot())
+}
+
+// A run is gone on with under the settings that it had, and no others.
+func TestARunThatDiffersIsRefusedWithTheDifferences(t *testing.T) {
+	f, src := configured(t, 40)
+	recorded := f.identity("abc", src.file.Len())
+	if err := same(recorded, f.identity("abc", src.file.Len())); err != nil {
+		t.Errorf("the same run: %v", err)
 	}
-	if diff := cmp.Diff([]uint32{1, 3}, slots); diff != "" {
-		t.Errorf("slots fed after a crash (-want +got):\n%s", diff)
+	for _, c := range []struct {
+		args []string
+		sha  string
+		says string
+	}{
+		{[]string{"--seed", "7"}, "abc", "seed: was 42, is 7"},
+		{[]string{"--problems-per-step", "4"}, "abc", "problems_per_step: was 16, is 4"},
+		{[]string{"--group-size", "4"}, "abc", "group_size: was 8, is 4"},
+		{[]string{"--mode", "eval"}, "abc", "mode: was MODE_TRAIN, is MODE_EVAL"},
+		{[]string{"--max-turns", "3"}, "abc", "budgets.turns: was 6, is 3"},
+		{[]string{"--temperature", "0.5"}, "abc", "sampling.temperature: was 1, is 0.5"},
+		{[]string{"--text-only"}, "abc", "tool_enabled: was true, is false"},
+		{[]string{"--tool-protocol", "hermes"}, "abc", `tool_protocol: was "qwen", is "hermes"`},
+		{[]string{"--reward", "outcome"}, "abc", `reward: was "", is "outcome"`},
+		{nil, "def", `data_sha256: was "abc", is "def"`},
+	} {
+		other, _ := configured(t, 40, c.args...)
+		if err := same(recorded, other.identity(c.sha, 40)); !errors.Is(err, process.ErrUsage) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q with data %s: %v, want a usage error that says %s", c.args, c.sha, err, c.says)
+		}
 	}
-	remade, _ := f.stepPrompts(src, 1, 2, fed, time.Now())
-	if len(remade) != 4 {
-		t.Errorf("%d slots in a new incarnation, want all 4: they are not the old ones", len(remade))
+	longer, _ := configured(t, 40, "--steps", "9")
+	if err := same(recorded, longer.identity("abc", 40)); err != nil {
+		t.Errorf("a run made longer: %v", err)
+	}
+}
+
+func TestAStepHasNoProblemTwice(t *testing.T) {
+	f, src := configured(t, 10, "--problems-per-step", "11")
+	if err := f.checkFile(src.file.Len()); !errors.Is(err, process.ErrUsage) || !strings.Contains(err.Error(), "10 problems") {
+		t.Errorf("11 problems a step of 10: %v, want a usage error with the count", err)
+	}
+	f, src = configured(t, 10, "--problems-per-step", "11", "--mode", "eval")
+	if err := f.checkFile(src.file.Len()); err != nil {
+		t.Errorf("an evaluation in one step: %v", err)
 	}
 }
 
@@ -117,7 +157,7 @@ func TestEvalFeedsEveryProblemOnceInOrder(t *testing.T) {
 	var ids []string
 	last := f.lastStep(src.file.Len())
 	for step := uint64(1); step <= last; step++ {
-		prompts, err := f.stepPrompts(src, 0, step, nil, time.Now())
+		prompts, err := f.stepPrompts(src, 0, step, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,19 +178,18 @@ func TestEvalFeedsEveryProblemOnceInOrder(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	at := func(sec int64) *timestamppb.Timestamp { return timestamppb.New(time.Unix(sec, 0)) }
-	update := func(incarnation uint32, step uint64, sec int64) *sluicev1.PolicyUpdate {
-		return &sluicev1.PolicyUpdate{RunId: "run", Incarnation: incarnation, Step: step, PublishedAt: at(sec)}
+	update := func(incarnation uint32, step uint64) *sluicev1.PolicyUpdate {
+		return &sluicev1.PolicyUpdate{RunId: "run", Incarnation: incarnation, Step: step}
 	}
 	for _, c := range []struct {
 		name    string
 		updates []*sluicev1.PolicyUpdate
 		want    progress
 	}{
-		{"the latest step counts", []*sluicev1.PolicyUpdate{update(0, 1, 1), update(0, 2, 2)}, progress{0, 2, time.Unix(2, 0).UTC()}},
-		{"an answer read twice changes nothing", []*sluicev1.PolicyUpdate{update(0, 2, 2), update(0, 2, 9)}, progress{0, 2, time.Unix(2, 0).UTC()}},
-		{"a rollback goes back", []*sluicev1.PolicyUpdate{update(0, 9, 9), update(1, 4, 10)}, progress{1, 4, time.Unix(10, 0).UTC()}},
-		{"an answer of the earlier incarnation is old news", []*sluicev1.PolicyUpdate{update(1, 4, 10), update(0, 10, 11)}, progress{1, 4, time.Unix(10, 0).UTC()}},
+		{"the latest step counts", []*sluicev1.PolicyUpdate{update(0, 1), update(0, 2)}, progress{0, 2}},
+		{"an answer read twice changes nothing", []*sluicev1.PolicyUpdate{update(0, 2), update(0, 2)}, progress{0, 2}},
+		{"a rollback goes back", []*sluicev1.PolicyUpdate{update(0, 9), update(1, 4)}, progress{1, 4}},
+		{"an answer of the earlier incarnation is old news", []*sluicev1.PolicyUpdate{update(1, 4), update(0, 10)}, progress{1, 4}},
 	} {
 		var p progress
 		for _, u := range c.updates {
@@ -159,9 +198,6 @@ func TestProgress(t *testing.T) {
 		if p != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, p, c.want)
 		}
-	}
-	if !(progress{}).since().IsZero() {
-		t.Error("before the first answer everything in the topic matters")
 	}
 }
 
@@ -176,6 +212,7 @@ func TestFlagsAreRefused(t *testing.T) {
 		{[]string{"--data", "f", "--run-id", "r", "--mode", "test"}, "--mode"},
 		{[]string{"--data", "f", "--run-id", "r", "--mode", "eval", "--steps", "3"}, "--steps"},
 		{[]string{"--data", "f", "--run-id", "r", "--problems-per-step", "0"}, "--problems-per-step"},
+		{[]string{"--data", "f", "--run-id", "r", "--group-size", "1"}, "--group-size 1"},
 		{[]string{"--data", "f", "--run-id", "r", "--group-size", "0"}, "group_size is 0"},
 		{[]string{"--data", "f", "--run-id", "r", "--max-turns", "0"}, "budgets.turns is 0"},
 		{[]string{"--data", "f", "--run-id", "r", "--top-p", "0"}, "top_p is 0"},

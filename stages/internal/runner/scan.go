@@ -2,16 +2,20 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sluice-rl/sluice/schemas/codec"
 )
 
 // Scan reads a topic once, without a group: from the first record written at or after
 // since (zero: from the start) to where the topic ended when Scan began. It waits for
-// absent brokers. Records that cannot be decoded are left out, as in RunBroadcast.
+// absent brokers. Records that cannot be decoded are left out, as in RunBroadcast, but for
+// those of a newer schema, which end it with codec.ErrNewerSchema.
 func Scan(ctx context.Context, cluster ClusterConfig, stage, topic string, since time.Time, f func(Message) error) error {
 	cl, _, err := cluster.dial(stage, "scan",
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -63,6 +67,10 @@ func scanned(cluster ClusterConfig, r *kgo.Record, ends map[int32]int64, f func(
 		return nil
 	}
 	m, err := Decode(cluster, r)
+	if errors.Is(err, codec.ErrNewerSchema) {
+		// What cannot be read may be what is looked for.
+		return fmt.Errorf("%s partition %d offset %d: %w", cluster.short(r.Topic), r.Partition, r.Offset, err)
+	}
 	if err != nil {
 		return nil
 	}

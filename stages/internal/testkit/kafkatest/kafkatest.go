@@ -32,6 +32,8 @@ type World struct {
 	Topology topology.Topology
 	// Log goes to the test's output.
 	Log *slog.Logger
+	// Broker is for tests that make it answer with errors.
+	Broker *kfake.Cluster
 
 	brokers []string
 	// dialer is nil in real time.
@@ -87,7 +89,7 @@ func start(t testing.TB, opts ...kfake.Opt) (w *World, stop func()) {
 		level = slog.LevelWarn
 	}
 	return &World{
-		T: t, Topology: top, brokers: broker.ListenAddrs(), seen: map[string][]proto.Message{},
+		T: t, Topology: top, Broker: broker, brokers: broker.ListenAddrs(), seen: map[string][]proto.Message{},
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: level})),
 	}, broker.Close
 }
