@@ -80,9 +80,19 @@ func ReadFloats(array []byte) []float32 {
 // NotFinite is the place of the first value that is NaN or infinite; -1 if there is none.
 func NotFinite(array []byte) int {
 	const exponent = 0x7f800000
-	for i := 0; len(array) >= Size; i, array = i+1, array[Size:] {
-		if binary.LittleEndian.Uint32(array)&exponent == exponent {
-			return i
+	// Four at a time: an exponent of all ones, and no other, carries into the sign's bit
+	// when its lowest bit is added.
+	const two, low, carry = exponent<<32 | exponent, 1<<55 | 1<<23, 1<<63 | 1<<31
+	at := 0
+	for ; len(array)-at >= 16; at += 16 {
+		a, b := binary.LittleEndian.Uint64(array[at:]), binary.LittleEndian.Uint64(array[at+8:])
+		if ((a&two+low)|(b&two+low))&carry != 0 {
+			break
+		}
+	}
+	for ; len(array)-at >= Size; at += Size {
+		if binary.LittleEndian.Uint32(array[at:])&exponent == exponent {
+			return at / Size
 		}
 	}
 	return -1

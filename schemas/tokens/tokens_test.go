@@ -27,7 +27,10 @@ func TestLayout(t *testing.T) {
 func TestValuesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOf(rapid.Uint32()).Draw(t, "ids")
-		bits := rapid.SliceOf(rapid.Uint32()).Draw(t, "bits")
+		bits := rapid.SliceOf(rapid.OneOf(rapid.Uint32Range(0x3f000000, 0x7f7fffff), rapid.Uint32())).Draw(t, "bits")
+		if len(bits) > 0 && rapid.Bool().Draw(t, "spoilt") {
+			bits[rapid.IntRange(0, len(bits)-1).Draw(t, "at")] |= 0x7f800000
+		}
 		cut := rapid.IntRange(0, len(ids)).Draw(t, "cut")
 		array := tokens.AppendIDs(tokens.IDs(ids[:cut]...), ids[cut:]...)
 		if got := tokens.ReadIDs(array); !slices.Equal(got, ids) || tokens.Count(array) != len(ids) {
