@@ -12,7 +12,7 @@ export RUNSC_VERSION CHDB_VERSION KAFKA_VERSION BUF_VERSION PROTOC_GEN_GO_VERSIO
 STAMPS  := .tools/stamps
 INSTALL := topology/tools/install.sh
 # Every folder with a main.go where commands live becomes a binary of that name.
-MAINS   := $(dir $(wildcard topology/cmd/*/main.go sandboxd/cmd/*/main.go stages/*/main.go))
+MAINS   := $(dir $(wildcard topology/cmd/*/main.go sandboxd/cmd/*/main.go stages/*/main.go stages/*/*/cmd/*/main.go))
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help

@@ -66,6 +66,7 @@ var wiring = []string{
 	"stages/sampler/inference",
 	"stages/reward-scorer/reward/remote",
 	"stages/reward-scorer/reward/rewardfile",
+	"stages/reward-scorer/mathverify/cmd",
 	"stages/replayer/perform",
 }
 
@@ -203,7 +204,7 @@ func TestTopLevelHoldsWhatItMayHold(t *testing.T) {
 
 // The binaries that everything else speaks of.
 var binaries = strings.Fields(`sluice sluice-broker sluice-clickhouse simpolicy sandboxd prompt-feeder sampler code-executor
-	reward-scorer advantage-grouper ppo-batcher metrics-writer replayer`)
+	reward-scorer advantage-grouper ppo-batcher metrics-writer replayer mathverify`)
 
 func TestEveryBinaryHasAMain(t *testing.T) {
 	mains := map[string]bool{}

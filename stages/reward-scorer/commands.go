@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/check"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/rewardfile"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/rewardio"
@@ -35,12 +36,12 @@ func checkCommand() process.Command {
 		},
 		Check: func() error { return mathverify.Options{Profile: mathverify.Profile(profile)}.Validate() },
 		Run: func(_ context.Context, l *process.Life) error {
-			sum, err := rewardio.Check(l.Stdin, l.Stdout, mathverify.Profile(profile))
+			sum, err := check.Lines(l.Stdin, l.Stdout, mathverify.Options{Profile: mathverify.Profile(profile)})
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(l.Stderr, "%d pairs: %d equal, %d different, %d undecided\n", sum.Lines-sum.Bad, sum.Equal, sum.Different, sum.Undecided)
-			return bad(sum)
+			return bad(sum.Bad, sum.Lines)
 		},
 	}
 }
@@ -81,12 +82,12 @@ func score(ctx context.Context, set *reward.Set, l *process.Life) error {
 	if sum.AllFailed() {
 		err = fmt.Errorf("%w: %d of %d; the last error: %w", errReward, sum.Failed, sum.Lines-sum.Bad, sum.LastFailure)
 	}
-	return errors.Join(bad(sum), err)
+	return errors.Join(bad(sum.Bad, sum.Lines), err)
 }
 
-func bad(sum rewardio.Summary) error {
-	if sum.Bad > 0 {
-		return fmt.Errorf("%w: %d of %d, each answered in its place", errLines, sum.Bad, sum.Lines)
+func bad(n, of int) error {
+	if n > 0 {
+		return fmt.Errorf("%w: %d of %d, each answered in its place", errLines, n, of)
 	}
 	return nil
 }

@@ -43,6 +43,17 @@ const (
 	Single Choice = "single"
 )
 
+// Thought says whether a thought that never ends is read.
+type Thought string
+
+const (
+	// ThoughtRead, the default: a box counts wherever it stands.
+	ThoughtRead Thought = "read"
+	// ThoughtMustEnd: a text whose last <think> has no </think> behind it holds no
+	// answer; what stands in the box was not yet meant as one.
+	ThoughtMustEnd Thought = "must_end"
+)
+
 // Config is the rule of extraction. The zero value is the reference rule.
 type Config struct {
 	// Window is how many code points from the end are searched; 0 means
@@ -53,6 +64,8 @@ type Config struct {
 	Strictness Strictness `json:"strictness,omitempty"`
 	// Choice is Last if empty.
 	Choice Choice `json:"choice,omitempty"`
+	// Thought is ThoughtRead if empty.
+	Thought Thought `json:"thought,omitempty"`
 }
 
 // ErrConfig is wrapped by every error of Validate.
@@ -74,6 +87,11 @@ func (c Config) Validate() error {
 	default:
 		return fmt.Errorf("%w: choice is %q; want %q, %q or %q", ErrConfig, c.Choice, Last, First, Single)
 	}
+	switch c.Thought {
+	case "", ThoughtRead, ThoughtMustEnd:
+	default:
+		return fmt.Errorf("%w: thought is %q; want %q or %q", ErrConfig, c.Thought, ThoughtRead, ThoughtMustEnd)
+	}
 	return nil
 }
 
@@ -81,9 +99,10 @@ func (c Config) Validate() error {
 type Reason string
 
 const (
-	NoBox      Reason = "no_box"     // no opener in the window
-	Unbalanced Reason = "unbalanced" // the box that counts never closes
-	Several    Reason = "several"    // more than one box under Choice Single
+	NoBox      Reason = "no_box"             // no opener in the window
+	Unbalanced Reason = "unbalanced"         // the box that counts never closes
+	Several    Reason = "several"            // more than one box under Choice Single
+	Unfinished Reason = "unfinished_thought" // under ThoughtMustEnd
 )
 
 // Box is the outcome of a search.
@@ -98,6 +117,9 @@ type Box struct {
 
 // Find applies the rule to text.
 func (c Config) Find(text string) Box {
+	if c.Thought == ThoughtMustEnd && strings.LastIndex(text, "<think>") > strings.LastIndex(text, "</think>") {
+		return Box{Reason: Unfinished}
+	}
 	tail := c.tail(text)
 	switch c.Choice {
 	case First:

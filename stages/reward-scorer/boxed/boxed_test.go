@@ -139,3 +139,23 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+func TestAThoughtThatNeverEndsHasNoAnswerIfAskedFor(t *testing.T) {
+	for text, want := range map[string]Box{
+		`<think>Maybe \boxed{42}, let me check`:          {Reason: Unfinished},
+		`<think>Maybe \boxed{41}</think> \boxed{42}`:     {Answer: "42", Found: true},
+		`<think>a</think> \boxed{1} <think>or \boxed{2}`: {Reason: Unfinished},
+		`so \boxed{42}`: {Answer: "42", Found: true},
+		`thought in the prompt</think> hence \boxed{42}`: {Answer: "42", Found: true},
+	} {
+		if got := (Config{Thought: ThoughtMustEnd}).Find(text); got != want {
+			t.Errorf("%q: got %+v, want %+v", text, got, want)
+		}
+		if got := (Config{}).Find(text); !got.Found {
+			t.Errorf("%q by the default: got %+v, want the box", text, got)
+		}
+	}
+	if err := (Config{Thought: "maybe"}).Validate(); err == nil {
+		t.Error("an unknown rule for thoughts was accepted")
+	}
+}

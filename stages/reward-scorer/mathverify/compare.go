@@ -10,27 +10,74 @@ import (
 // or a whole response; Extract says what of a response counts. Compare never
 // fails and never panics: what it cannot read or settle is Undecided.
 func Compare(gold, pred string, o Options) Verdict {
-	if v, ok := compareIntegers(gold, pred); ok {
-		return v
-	}
-	if v, ok := comparePlain(gold, pred); ok {
-		return v
+	if o.quick() {
+		if v, ok := compareIntegers(gold, pred); ok {
+			return v
+		}
+		if v, ok := comparePlain(gold, pred); ok {
+			return v
+		}
 	}
 	compat := o.Profile == Compat
-	return compareTexts(gold, pred, extract(gold, compat), extract(pred, compat), o)
+	return compareTexts(gold, pred, extractOf(gold, compat, o.Gold, false), extractOf(pred, compat, o.Pred, o.ThoughtMustEnd), o)
 }
 
 // CompareAnswer does the same for a prediction that is known to be an answer
 // and nothing else, such as the content of a box. It is not searched for an
 // answer, so a policy gains nothing by boxing a sentence full of guesses.
 func CompareAnswer(gold, answer string, o Options) Verdict {
-	if v, ok := compareIntegers(gold, answer); ok {
-		return v
+	if o.quick() {
+		if v, ok := compareIntegers(gold, answer); ok {
+			return v
+		}
+		if v, ok := comparePlain(gold, answer); ok {
+			return v
+		}
 	}
-	if v, ok := comparePlain(gold, answer); ok {
-		return v
+	return compareTexts(gold, answer, extractOf(gold, o.Profile == Compat, o.Gold, false), strings.TrimSpace(answer), o)
+}
+
+// quick says whether plain numbers need no extraction.
+func (o Options) quick() bool { return o.Gold.has(Whole) && o.Pred.has(Whole) && o.Pred.has(Box) }
+
+// Any compares with several references, any of which is right: it is the verdict
+// of the first that is equal; else an undecided one, if there is one; else the
+// first.
+func Any(golds []string, pred string, o Options) Verdict {
+	if len(golds) == 0 {
+		return Verdict{Outcome: Undecided, Method: MethodAbsent, Reason: "there is no reference"}
 	}
-	return compareTexts(gold, answer, extract(gold, o.Profile == Compat), strings.TrimSpace(answer), o)
+	var v Verdict
+	for i, gold := range golds {
+		w := Compare(gold, pred, o)
+		if i == 0 || w.Outcome == Equal || w.Outcome == Undecided && v.Outcome == Different {
+			v = w
+		}
+		if v.Outcome == Equal {
+			break
+		}
+	}
+	return v
+}
+
+// CheckReference says why a reference cannot be compared with anything: it is
+// empty, or cannot be read. Words alone can be read.
+func (o Options) CheckReference(gold string) error {
+	if _, ok := plainInteger(gold); ok {
+		return nil
+	}
+	answer := strings.TrimSpace(extractOf(gold, o.Profile == Compat, o.Gold, false))
+	if answer == "" {
+		return errors.New("the reference is empty")
+	}
+	toks, err := lex(collapse(answer))
+	if err == nil {
+		_, _, err = parse(toks, reading{})
+	}
+	if err != nil {
+		return fmt.Errorf("the reference %q cannot be read: %w", clipText(answer, 80), err)
+	}
+	return nil
 }
 
 func compareTexts(gold, pred, g, p string, o Options) (v Verdict) {
@@ -39,7 +86,7 @@ func compareTexts(gold, pred, g, p string, o Options) (v Verdict) {
 			v = Verdict{Outcome: Undecided, Method: MethodFault, Reason: clipText(fmt.Sprint("a fault of the comparison: ", r), maxRead)}
 		}
 	}()
-	c := &comparer{budget: budget{left: maxSteps}, compat: o.Profile == Compat, decimals: o.Decimals, setRelation: o.SetAgainstInequality}
+	c := &comparer{budget: budget{left: maxSteps}, compat: o.Profile == Compat, decimals: o.Decimals, setRelation: o.SetAgainstInequality, strict: o.Strict}
 	if c.decimals == 0 {
 		c.decimals = DefaultDecimals
 	}
@@ -132,7 +179,7 @@ func plainInteger(s string) (string, bool) {
 func (c *comparer) answers(g, p string) Verdict {
 	v := Verdict{GoldRead: clipText(strings.TrimSpace(g), maxRead), PredRead: clipText(strings.TrimSpace(p), maxRead)}
 	if v.GoldRead == "" || v.PredRead == "" {
-		v.Outcome, v.Method, v.Reason = Different, MethodText, "an answer is empty"
+		v.Outcome, v.Method, v.Reason = Different, MethodAbsent, "an answer is empty"
 		if v.GoldRead == v.PredRead {
 			v.Outcome, v.Reason = Undecided, "both answers are empty"
 		}

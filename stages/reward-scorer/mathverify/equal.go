@@ -24,6 +24,7 @@ type comparer struct {
 	budget
 	compat      bool
 	setRelation bool
+	strict      bool // nothing may be left out on one side
 	decimals    int
 	size        int // bytes of both texts: bounds how close different constants can be
 	nesting     int // of value calls

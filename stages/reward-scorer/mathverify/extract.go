@@ -18,30 +18,50 @@ const maxExtract = 4_000_000
 
 // rules find the answer of a text, from the surest sign to the least. Each
 // returns false where its sign is not there.
-var rules = []func(text string, compat bool) (answer string, ok bool){
-	boxedAnswer, taggedAnswer, markedAnswer, declaredAnswer, chosenAnswer, amountAnswer, saidAnswer,
+var rules = []struct {
+	target Targets
+	find   func(text string, compat bool) (answer string, ok bool)
+}{
+	{Box, boxedAnswer}, {Tag, taggedAnswer}, {Tag, markedAnswer}, {Said, declaredAnswer}, {Choice, chosenAnswer}, {Said, amountAnswer}, {Said, saidAnswer},
 }
 
-func extract(text string, compat bool) string {
+func extract(text string, compat bool) string { return extractOf(text, compat, 0, false) }
+
+// extractOf is the answer that a text gives by one of the targets, or "".
+func extractOf(text string, compat bool, targets Targets, mustEnd bool) string {
 	if len(text) > maxExtract {
 		text = text[len(text)-maxExtract:]
 	}
 	text = strings.TrimSpace(text)
-	if inner, ok := onlyBox(text); ok {
+	if mustEnd && strings.LastIndex(text, "<think>") > strings.LastIndex(text, "</think>") {
+		return ""
+	}
+	if inner, ok := onlyBox(text); ok && targets.has(Box) {
 		return inner
 	}
-	if bareAnswer(text) {
+	if targets.has(Whole) && bareAnswer(text) {
 		return text
 	}
 	if i := strings.LastIndex(text, "</think>"); i >= 0 && strings.TrimSpace(text[i+len("</think>"):]) != "" {
 		text = strings.TrimSpace(text[i+len("</think>"):]) // what was thought is no answer
 	}
 	for _, rule := range rules {
-		if answer, ok := rule(text, compat); ok {
+		if !targets.has(rule.target) {
+			continue
+		}
+		if answer, ok := rule.find(text, compat); ok {
 			return answer
 		}
 	}
-	return lastFormula(text, compat)
+	switch {
+	case targets.has(Whole) && (targets.has(Formula) || !hasFormula(text)):
+		return lastFormula(text, compat)
+	case targets.has(Whole):
+		return text
+	case targets.has(Formula) && hasFormula(text):
+		return lastFormula(text, compat)
+	}
+	return ""
 }
 
 // boxedAnswer is what stands in the last box, or what a sentence behind it

@@ -132,7 +132,7 @@ func (c *comparer) based(g, p *node) (result, bool) {
 	if other.op != opNum || other.dec || other.long != "" {
 		return result{}, false
 	}
-	if other.num.IsInt() && other.num.Num().String() == b.name {
+	if !c.strict && other.num.IsInt() && other.num.Num().String() == b.name {
 		return equal(MethodStructure, "the same digits, the base left out on one side"), true
 	}
 	if r := c.expr(g, p); r.out == Different {

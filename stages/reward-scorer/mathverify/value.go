@@ -30,6 +30,9 @@ func (c *comparer) value(g, p *node) result {
 
 // marked compares where units or words stand beside the answers, or in them.
 func (c *comparer) marked(g, p *node) result {
+	if c.strict && (remarkOn(g).key() != remarkOn(p).key() || (unitOf(g) == "") != (unitOf(p) == "")) {
+		return c.butNotEqual(g, p, undecided(MethodWords, "words or a unit on one side only"))
+	}
 	if g.op != opWords && p.op != opWords {
 		switch remarkOn(g).against(remarkOn(p)) {
 		case unclear:
@@ -227,6 +230,9 @@ func (c *comparer) quantity(g, p *node) result {
 		}
 	}
 	if r.out == Equal || c.compat || (g.op == opPercent) == (p.op == opPercent) || g.op == opDeg || p.op == opDeg {
+		return r
+	}
+	if c.strict {
 		return r
 	}
 	return c.percent(g, p, r)

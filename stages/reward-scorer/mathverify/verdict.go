@@ -3,6 +3,7 @@ package mathverify
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Outcome is what a comparison came to.
@@ -42,6 +43,7 @@ const (
 	MethodLimit     = "limit"     // a limit was hit
 	MethodUnread    = "unread"    // a text could not be read
 	MethodFault     = "fault"     // a bug of this package, caught
+	MethodAbsent    = "absent"    // there is no answer to compare
 )
 
 // Profile is a set of conventions.
@@ -69,7 +71,47 @@ type Options struct {
 	// inequality, as Math-Verify's allow_set_relation_comp does. Sound always
 	// does.
 	SetAgainstInequality bool
+	// Strict lets nothing be left out on one side: a unit, a sign for per cent, the
+	// base of a number, words. Without it the answer may be shorter than the
+	// reference, or say more.
+	Strict bool
+	// Gold and Pred say what is taken of each text; all, in the order of Extract,
+	// if 0.
+	Gold, Pred Targets
+	// ThoughtMustEnd: a text whose last <think> never ends has no answer.
+	ThoughtMustEnd bool
 }
+
+// Targets is a set of the signs by which Extract finds an answer.
+type Targets uint8
+
+const (
+	Box     Targets = 1 << iota // \boxed{…}
+	Tag                         // <answer>…</answer>, #### …
+	Said                        // "the answer is …", the end of a sentence
+	Choice                      // the letter of a multiple choice
+	Formula                     // the last $…$, \(…\) or \[…\]
+	Whole                       // the text itself, if it is nothing but an answer
+
+	anyTarget = Box | Tag | Said | Choice | Formula | Whole
+)
+
+var targetNames = map[string]Targets{"box": Box, "tag": Tag, "said": Said, "choice": Choice, "formula": Formula, "whole": Whole}
+
+// ParseTargets reads a list such as "box,formula".
+func ParseTargets(list string) (Targets, error) {
+	var all Targets
+	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
+		t := targetNames[name]
+		if t == 0 {
+			return 0, fmt.Errorf("%w: target is %q; want box, tag, said, choice, formula or whole", ErrOptions, name)
+		}
+		all |= t
+	}
+	return all, nil
+}
+
+func (t Targets) has(one Targets) bool { return t == 0 || t&one != 0 }
 
 // ErrOptions is wrapped by the errors of Options.Validate.
 var ErrOptions = errors.New("mathverify: bad options")
@@ -78,6 +120,9 @@ var ErrOptions = errors.New("mathverify: bad options")
 func (o Options) Validate() error {
 	if o.Profile != "" && o.Profile != Sound && o.Profile != Compat {
 		return fmt.Errorf("%w: profile is %q; want %q or %q", ErrOptions, o.Profile, Sound, Compat)
+	}
+	if o.Gold > anyTarget || o.Pred > anyTarget {
+		return fmt.Errorf("%w: unknown targets", ErrOptions)
 	}
 	if o.Decimals < 0 || o.Decimals > 30 {
 		return fmt.Errorf("%w: decimals is %d; want 1 to 30, or 0 for %d", ErrOptions, o.Decimals, DefaultDecimals)

@@ -16,6 +16,9 @@ var (
 	// ErrUngraded is wrapped when the trajectory's end says nothing of the
 	// policy, so that no reward exists.
 	ErrUngraded = errors.New("reward: not graded")
+	// ErrReference is wrapped beside ErrUngraded when the reference is empty or
+	// cannot be read: that is the data set's fault, whatever the answer is.
+	ErrReference = errors.New("the reference cannot be used")
 )
 
 // Rules say how a final text is read. They are comparable, so that scorers with
@@ -62,6 +65,9 @@ func (r Rules) Judge(in Input) (Judged, error) {
 	}
 	if !Graded(in.EndReason) {
 		return Judged{}, fmt.Errorf("%w: the trajectory ended as %s", ErrUngraded, schemas.EnumText(in.EndReason))
+	}
+	if err := r.Equivalence.CheckReference(in.Reference); err != nil {
+		return Judged{}, fmt.Errorf("%w: %w: %w", ErrUngraded, ErrReference, err)
 	}
 	j := Judged{Input: in}
 	if in.EndReason == sluicev1.EndReason_END_REASON_INVALID_TOOL_CALL && !r.ReadInvalidCalls {

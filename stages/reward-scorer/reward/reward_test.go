@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -192,5 +193,33 @@ func TestUndecidedIsNotCorrect(t *testing.T) {
 	got, err := Scorer{Name: "outcome", Version: "1", Logic: Outcome()}.Score(context.Background(), in)
 	if err != nil || got.Reward != -1 || got.Correct || got.Verdict.Outcome != mathverify.Undecided {
 		t.Errorf("got %+v, %v; want -1 and an undecided verdict", got, err)
+	}
+}
+
+func TestAReferenceThatCannotBeUsedLeavesUngraded(t *testing.T) {
+	for _, reference := range []string{"", "  ", `\boxed{}`, ")(", `\frac{1}`} {
+		for _, text := range []string{`\boxed{5}`, "no box", `\boxed{` + reference + "}"} {
+			in := Input{FinalText: text, Reference: reference, EndReason: sluicev1.EndReason_END_REASON_ANSWER}
+			got, err := Scorer{Name: "outcome", Version: "1", Logic: Outcome()}.Score(context.Background(), in)
+			if !errors.Is(err, ErrUngraded) || !errors.Is(err, ErrReference) || got.Reward != 0 {
+				t.Errorf("%q for the reference %q: %+v, %v; want it ungraded", text, reference, got, err)
+			}
+		}
+	}
+	for _, reference := range []string{"5", "Evelyn", `\text{no solution}`, `$4$ or $5$`, "07"} {
+		in := Input{FinalText: `\boxed{6}`, Reference: reference, EndReason: sluicev1.EndReason_END_REASON_ANSWER}
+		if _, err := (Scorer{Name: "outcome", Version: "1", Logic: Outcome()}).Score(context.Background(), in); err != nil {
+			t.Errorf("the reference %q: %v", reference, err)
+		}
+	}
+}
+
+func TestRewardsBeyondFloat32AreNone(t *testing.T) {
+	in := Input{FinalText: `\boxed{5}`, Reference: "5", EndReason: sluicev1.EndReason_END_REASON_ANSWER}
+	for _, pays := range []float64{1e39, -1e39} {
+		s := Scorer{Name: "x", Version: "1", Logic: LogicFunc(func(Judged) (float64, error) { return pays, nil })}
+		if got, err := s.Score(context.Background(), in); err == nil || got.Reward != 0 || !strings.Contains(err.Error(), "want a number from") {
+			t.Errorf("%g: %+v, %v", pays, got, err)
+		}
 	}
 }

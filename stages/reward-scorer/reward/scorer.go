@@ -3,8 +3,8 @@ package reward
 import (
 	"context"
 	"fmt"
-	"math"
 
+	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 )
 
@@ -118,8 +118,8 @@ func (s Scorer) scoreJudged(ctx context.Context, all []judgement) []Result {
 		switch {
 		case p.Err != nil:
 			results[i].Err = fmt.Errorf("reward: %s@%s: %w", s.Name, s.Version, p.Err)
-		case math.IsNaN(p.Reward) || math.IsInf(p.Reward, 0):
-			results[i].Err = fmt.Errorf("reward: %s@%s returned %v, which is no reward", s.Name, s.Version, p.Reward)
+		case !advantage.Usable(p.Reward):
+			results[i].Err = fmt.Errorf("reward: %s@%s gave %v: want a number from %g to %g, or its advantages are beyond float32", s.Name, s.Version, p.Reward, -advantage.MaxReward, advantage.MaxReward)
 		default:
 			results[i].Reward, results[i].Correct, results[i].ValidFormat = p.Reward, j.Correct, j.ValidFormat
 			results[i].Answer, results[i].Verdict = j.Answer, j.Verdict

@@ -46,7 +46,9 @@ func NewSet(decides string, scorers ...Scorer) (*Set, error) {
 	return set, nil
 }
 
-// Default is the outcome reward alone under the reference rules.
+// Default is the outcome reward alone under the reference rules. They read a box
+// wherever it stands; for a policy that thinks aloud a reward file may say
+// box: {thought: must_end}, so that a text whose <think> never ends has no answer.
 func Default() *Set {
 	return &Set{scorers: []Scorer{{Name: "outcome", Version: "1", Logic: Outcome()}}}
 }

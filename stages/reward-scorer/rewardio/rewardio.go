@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/jsonlines"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/scoring"
@@ -18,8 +18,8 @@ import (
 // Summary counts what was done.
 type Summary struct {
 	Lines, Bad                  int // all lines, and those that could not be read
-	Equal, Different, Undecided int // verdicts of Check, or of the deciding score
-	// Of ScoreLines: texts without a deciding reward, those of them on which the reward
+	Equal, Different, Undecided int // verdicts of the deciding score
+	// Texts without a deciding reward, those of them on which the reward
 	// failed (the others' end says nothing of the policy), and the last failure.
 	Ungraded, Failed int
 	LastFailure      error
@@ -28,75 +28,15 @@ type Summary struct {
 // AllFailed: there was something to score, and the deciding reward failed on all of it.
 func (s Summary) AllFailed() bool { return s.Failed > 0 && s.Ungraded == s.Lines-s.Bad }
 
-type pair struct {
-	ID       json.RawMessage `json:"id"`
-	Gold     *string         `json:"gold"`
-	Pred     *string         `json:"pred"`
-	Decimals int             `json:"decimals"`
-	Sets     bool            `json:"set_against_inequality"`
-}
-
-type checked struct {
-	ID       json.RawMessage    `json:"id"`
-	Verdict  mathverify.Outcome `json:"verdict"`
-	Method   string             `json:"method"`
-	Reason   string             `json:"reason"`
-	GoldRead string             `json:"gold_read"`
-	PredRead string             `json:"pred_read"`
-	Micros   int64              `json:"micros"`
-}
-
 type failed struct {
 	ID    json.RawMessage `json:"id"`
 	Error string          `json:"error"`
 }
 
-// Check compares pairs and answers each line, a bad one with {"id", "error"}; a line
-// without an id is answered with null for it. A pair may have "decimals", which replaces the number
-// of decimals that count for it, and "set_against_inequality", the option of
-// that name.
-func Check(r io.Reader, w io.Writer, profile mathverify.Profile) (Summary, error) {
-	var s Summary
-	if err := (mathverify.Options{Profile: profile}).Validate(); err != nil {
-		return s, err
-	}
-	err := lines(r, w, usualBatch, func(batch []line) []any {
-		out := make([]any, len(batch))
-		for i, l := range batch {
-			out[i] = s.check(l, profile)
-		}
-		return out
-	})
-	return s, err
-}
-
-func (s *Summary) check(l line, profile mathverify.Profile) any {
-	s.Lines++
-	var p pair
-	err := l.err
-	if err == nil {
-		err = readObject(l.text, &p, func() []*string { return []*string{p.Gold, p.Pred} })
-	}
-	if err == nil && (p.Gold == nil || p.Pred == nil) {
-		err = errors.New("gold or pred is missing; want {\"id\", \"gold\", \"pred\"}")
-	}
-	o := mathverify.Options{Profile: profile, Decimals: p.Decimals, SetAgainstInequality: p.Sets}
-	if err == nil {
-		err = o.Validate()
-	}
-	if err != nil {
-		return s.unread(l, p.ID, err)
-	}
-	start := time.Now()
-	v := mathverify.Compare(*p.Gold, *p.Pred, o)
-	s.count(v.Outcome)
-	return checked{p.ID, v.Outcome, v.Method, v.Reason, v.GoldRead, v.PredRead, time.Since(start).Microseconds()}
-}
-
 // unread answers a line that cannot be read.
-func (s *Summary) unread(l line, id json.RawMessage, err error) any {
+func (s *Summary) unread(l jsonlines.Line, id json.RawMessage, err error) any {
 	s.Bad++
-	return failed{id, fmt.Sprintf("line %d: %v", l.n, err)}
+	return failed{id, fmt.Sprintf("line %d: %v", l.N, err)}
 }
 
 func (s *Summary) count(o mathverify.Outcome) {
@@ -113,7 +53,7 @@ func (s *Summary) count(o mathverify.Outcome) {
 type response struct {
 	ID              json.RawMessage `json:"id"`
 	Text            *string         `json:"text"`
-	Reference       *string         `json:"reference"`
+	Reference       *jsonlines.Text `json:"reference"`
 	EndReason       string          `json:"end_reason"`
 	CodeCalls       int             `json:"code_calls"`
 	CodeErrors      int             `json:"code_errors"`
@@ -158,9 +98,9 @@ func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.S
 	var s Summary
 	most := rewards.Batch()
 	if most == 0 {
-		most = usualBatch
+		most = jsonlines.Usual
 	}
-	err := lines(r, w, most, func(batch []line) []any {
+	err := jsonlines.Answer(r, w, most, func(batch []jsonlines.Line) []any {
 		out := make([]any, len(batch))
 		var in []reward.Input
 		var ids []json.RawMessage
@@ -185,12 +125,12 @@ func ScoreLines(ctx context.Context, r io.Reader, w io.Writer, rewards *reward.S
 	return s, err
 }
 
-func readResponse(l line) (response, error) {
+func readResponse(l jsonlines.Line) (response, error) {
 	p := response{EndReason: schemas.EnumText(sluicev1.EndReason_END_REASON_ANSWER), Turns: 1}
-	if l.err != nil {
-		return p, l.err
+	if l.Err != nil {
+		return p, l.Err
 	}
-	err := readObject(l.text, &p, func() []*string { return []*string{p.Text, p.Reference} })
+	err := jsonlines.Object(l.Text, &p, func() []*string { return []*string{p.Text, (*string)(p.Reference)} })
 	if err == nil && (p.Text == nil || p.Reference == nil) {
 		err = errors.New("text or reference is missing; want {\"id\", \"text\", \"reference\"}")
 	}
@@ -204,7 +144,7 @@ func readResponse(l line) (response, error) {
 
 func (p response) input() reward.Input {
 	return reward.Input{
-		FinalText: *p.Text, Reference: *p.Reference, EndReason: p.end, CodeCalls: p.CodeCalls, CodeErrors: p.CodeErrors,
+		FinalText: *p.Text, Reference: string(*p.Reference), EndReason: p.end, CodeCalls: p.CodeCalls, CodeErrors: p.CodeErrors,
 		Executions: p.Executions, FirstCallFailed: p.FirstCallFailed, Turns: p.Turns, Tokens: p.Tokens, Truncated: p.Truncated,
 		DataSource: p.DataSource, QuestionID: p.QuestionID,
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/jsonlines"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
 
@@ -28,46 +28,6 @@ func decode(t *testing.T, out string) []map[string]any {
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-func TestCheckAnswersInOrder(t *testing.T) {
-	in := `{"id":"a","gold":"\\frac12","pred":"\\boxed{0.5}"}
-
-{"id":2,"gold":"1","pred":"2"}
-not json
-{"id":"c","gold":"1"}
-{"id":"d","gold":"5","pred":")("}
-{"id":"e","gold":"\\frac13","pred":"0.33","decimals":2}
-`
-	var out bytes.Buffer
-	s, err := Check(strings.NewReader(in), &out, mathverify.Sound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := decode(t, out.String())
-	if rows[0]["id"] != "a" || rows[0]["verdict"] != "equal" || rows[0]["method"] != "rational" || rows[0]["micros"] == nil || rows[0]["gold_read"] == "" {
-		t.Errorf("row 0: %v", rows[0])
-	}
-	if rows[1]["id"] != 2.0 || rows[1]["verdict"] != "different" {
-		t.Errorf("row 1: %v", rows[1])
-	}
-	for i, says := range map[int]string{2: "line 4: invalid character", 3: "line 5: gold or pred is missing"} {
-		if msg, _ := rows[i]["error"].(string); !strings.Contains(msg, says) {
-			t.Errorf("row %d: %v, want error %q", i, rows[i], says)
-		}
-	}
-	if rows[4]["verdict"] != "undecided" || rows[5]["verdict"] != "equal" {
-		t.Errorf("rows 4 and 5: %v, %v", rows[4], rows[5])
-	}
-	if want := (Summary{Lines: 6, Bad: 2, Equal: 2, Different: 1, Undecided: 1}); s != want {
-		t.Errorf("got %+v, want %+v", s, want)
-	}
-}
-
-func TestCheckRefusesAnUnknownProfile(t *testing.T) {
-	if _, err := Check(strings.NewReader(""), &bytes.Buffer{}, "lax"); !errors.Is(err, mathverify.ErrOptions) {
-		t.Errorf("got %v, want ErrOptions", err)
-	}
 }
 
 func TestScoreLines(t *testing.T) {
@@ -114,76 +74,14 @@ func TestScoreLines(t *testing.T) {
 	}
 }
 
-func TestHostileTextIsEscaped(t *testing.T) {
-	var out bytes.Buffer
-	in := `{"id":"\u001b[2J","gold":"1","pred":"\u001b]0;x\u0007"}`
-	if _, err := Check(strings.NewReader(in), &out, mathverify.Sound); err != nil {
-		t.Fatal(err)
-	}
-	if strings.ContainsAny(strings.TrimRight(out.String(), "\n"), "\x1b\x07\n") {
-		t.Errorf("control characters in the output: %q", out.String())
-	}
-}
-
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-
-func TestAWriterThatFailsIsAnError(t *testing.T) {
-	if _, err := Check(strings.NewReader(`{"gold":"1","pred":"1"}`), broken{}, ""); err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// Whatever a line is, it is answered in its place, and the next one too.
-func TestLinesThatAreNoPairs(t *testing.T) {
-	good := `{"id":"good","gold":"1/2","pred":"0.5"}`
-	for name, c := range map[string]struct{ line, says string }{
-		"no UTF-8":        {"{\"id\":1,\"gold\":\"\xff\",\"pred\":\"\xfe\"}", "not UTF-8"},
-		"half a pair":     {`{"id":1,"gold":"\ud800","pred":"\ud801"}`, "half a pair"},
-		"another kind":    {`{"id":1,"gold":5,"pred":"5"}`, "gold is a JSON number, want a string"},
-		"kind of options": {`{"id":1,"gold":"5","pred":"5","decimals":"x"}`, "decimals is a JSON string, want a number"},
-		"no object":       {`["1","2"]`, "a JSON array, want an object"},
-		"null":            {`null`, "gold or pred is missing"},
-		"a null text":     {`{"id":1,"gold":"5","pred":null}`, "gold or pred is missing"},
-		"two objects":     {good + good, "after top-level value"},
-		"cut":             {good[:20], "unexpected end"},
-		"NUL":             {"\x00", "invalid character"},
-		"too long":        {`{"id":1,"gold":"` + strings.Repeat("9", maxLine) + `","pred":"1"}`, "longer than"},
-	} {
-		var out bytes.Buffer
-		sum, err := Check(strings.NewReader(good+"\r\n"+c.line+"\n\n"+good), &out, mathverify.Sound)
-		if err != nil || sum != (Summary{Lines: 3, Bad: 1, Equal: 2}) {
-			t.Fatalf("%s: %+v, %v", name, sum, err)
-		}
-		rows := decode(t, out.String())
-		if len(rows) != 3 || rows[0]["verdict"] != "equal" || rows[2]["verdict"] != "equal" {
-			t.Fatalf("%s: %v", name, rows)
-		}
-		if says, _ := rows[1]["error"].(string); !strings.HasPrefix(says, "line 2: ") || !strings.Contains(says, c.says) {
-			t.Errorf("%s: %v, want error %q", name, rows[1], c.says)
-		}
-		if _, has := rows[1]["id"]; !has {
-			t.Errorf("%s: %v, want an id, null if need be", name, rows[1])
-		}
-	}
-	for name, in := range map[string]string{"a mark of UTF-8": "\uFEFF" + good, "U+FFFD itself": `{"id":1,"gold":"\ufffd","pred":"\uFFFD"}`, "no id": `{"gold":"1","pred":"1"}`} {
-		var out bytes.Buffer
-		if sum, err := Check(strings.NewReader(in), &out, mathverify.Sound); err != nil || sum.Equal != 1 || !strings.Contains(out.String(), `"id":`) {
-			t.Errorf("%s: %+v, %v, %s", name, sum, err, out.String())
-		}
-	}
-	var out bytes.Buffer
-	if sum, err := Check(strings.NewReader(""), &out, mathverify.Sound); err != nil || sum != (Summary{}) || out.Len() > 0 {
-		t.Errorf("nothing: %+v, %v, %q", sum, err, out.String())
-	}
-}
 
 // A script that writes a line and waits for its answer gets it.
 func TestEachLineIsAnsweredAtOnce(t *testing.T) {
 	set := setOf(t, &batcher{most: 64})
 	for name, command := range map[string]func(io.Reader, io.Writer) (Summary, error){
-		"check": func(r io.Reader, w io.Writer) (Summary, error) { return Check(r, w, mathverify.Sound) },
 		"score": func(r io.Reader, w io.Writer) (Summary, error) { return ScoreLines(t.Context(), r, w, set) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -281,7 +179,7 @@ func TestLinesThatAreLongAreNotHeldTogether(t *testing.T) {
 	b := &batcher{most: 1000}
 	var in strings.Builder
 	for i := range 3 {
-		in.WriteString(asking(i, strings.Repeat("x", maxBatch/2)))
+		in.WriteString(asking(i, strings.Repeat("x", jsonlines.MaxBatch/2)))
 	}
 	s, err := ScoreLines(t.Context(), strings.NewReader(in.String()), io.Discard, setOf(t, b))
 	if err != nil || s.Lines != 3 || !slices.Equal(b.asked, []int{2, 1}) {

@@ -1,11 +1,9 @@
 package scoring
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/advantage-grouper/advantage"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
@@ -20,8 +18,8 @@ func Of(t *sluicev1.Trajectory, results []reward.Result) *sluicev1.Scored {
 	}
 	for _, r := range results {
 		score := &sluicev1.Score{Name: r.Scorer, Version: r.Version}
-		if err := failure(r); err != nil {
-			score.Error = clip(err.Error())
+		if r.Err != nil {
+			score.Error = clip(r.Err.Error())
 		} else {
 			score.Reward = r.Reward
 		}
@@ -36,14 +34,6 @@ func Of(t *sluicev1.Trajectory, results []reward.Result) *sluicev1.Scored {
 	s.Correct, s.ValidFormat, s.Answer = decides.Correct, decides.ValidFormat, decides.Answer
 	s.Verdict = verdictOf(decides.Verdict)
 	return s
-}
-
-// failure is why a result is no reward.
-func failure(r reward.Result) error {
-	if r.Err == nil && !advantage.Usable(r.Reward) {
-		return fmt.Errorf("%s@%s gave %v: want a number from %g to %g, or its advantages are beyond float32", r.Scorer, r.Version, r.Reward, -advantage.MaxReward, advantage.MaxReward)
-	}
-	return r.Err
 }
 
 func verdictOf(v mathverify.Verdict) *sluicev1.Verdict {

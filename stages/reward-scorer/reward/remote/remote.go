@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -216,6 +217,9 @@ func (l *Logic) attempt(ctx context.Context, body []byte, want int) ([]*float64,
 		return nil, backoff.Permanent(fmt.Errorf("the answer is larger than %d bytes", maxAnswer))
 	}
 	var a answer
+	if err := singleKeys(text); err != nil {
+		return nil, backoff.Permanent(fmt.Errorf("the answer is no JSON of the agreed form: %w", err))
+	}
 	if err := json.Unmarshal(text, &a); err != nil {
 		return nil, backoff.Permanent(fmt.Errorf("the answer is no JSON of the agreed form: %w", err))
 	}
@@ -223,6 +227,47 @@ func (l *Logic) attempt(ctx context.Context, body []byte, want int) ([]*float64,
 		return nil, backoff.Permanent(fmt.Errorf("the answer has %d rewards for %d trajectories", len(a.Rewards), want))
 	}
 	return a.Rewards, nil
+}
+
+// singleKeys refuses objects that give a key twice, also in another case: which of the
+// two is meant cannot be known, and the JSON library takes the last.
+func singleKeys(text []byte) error {
+	type level struct {
+		keys  map[string]bool // nil in an array
+		value bool            // a value is next, not a key
+	}
+	var open []level
+	d := json.NewDecoder(bytes.NewReader(text))
+	for {
+		t, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		in := len(open) - 1
+		if t == json.Delim('}') || t == json.Delim(']') {
+			open = open[:in]
+			continue
+		}
+		if in >= 0 && open[in].keys != nil {
+			if open[in].value = !open[in].value; open[in].value {
+				key, _ := t.(string)
+				if key = strings.ToLower(key); open[in].keys[key] {
+					return fmt.Errorf("the key %.40q is given twice", key)
+				}
+				open[in].keys[key] = true
+				continue
+			}
+		}
+		switch t {
+		case json.Delim('{'):
+			open = append(open, level{keys: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, level{})
+		}
+	}
 }
 
 // target is where a redirect goes to, if it says so.

@@ -228,3 +228,18 @@ func TestConfigNamesTheField(t *testing.T) {
 		t.Errorf("no transport: got %v", err)
 	}
 }
+
+func TestAnswersThatGiveAKeyTwiceAreRefused(t *testing.T) {
+	for _, body := range []string{`{"rewards":[1],"rewards":[-1]}`, `{"rewards":[1],"Rewards":[-1]}`, `{"rewards":[1],"more":{"a":1,"a":2}}`, `{"rewards":[1],"more":[{"a":[]},{"b":{},"B":3}]}`} {
+		l := logic(t, Config{Attempts: 1}, func(*http.Request) (*http.Response, error) { return reply(200, body), nil })
+		if paid := l.Pay(context.Background(), judged("a")); paid[0].Err == nil || !strings.Contains(paid[0].Err.Error(), "given twice") {
+			t.Errorf("%s: got %+v", body, paid)
+		}
+	}
+	l := logic(t, Config{}, func(*http.Request) (*http.Response, error) {
+		return reply(200, `{"rewards":[1],"more":[{"a":"a"},{"a":{"a":null}}]}`), nil
+	})
+	if paid := l.Pay(context.Background(), judged("a")); paid[0].Err != nil || paid[0].Reward != 1 {
+		t.Errorf("equal keys of different objects: got %+v", paid)
+	}
+}

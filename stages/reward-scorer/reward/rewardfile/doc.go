@@ -7,8 +7,8 @@
 //	  - name: outcome           # as it appears in scores
 //	    kind: outcome           # outcome | zero_one | format_bonus | retool_shaped | expression | http
 //	    version: "1"            # optional label; see below
-//	    box: {window: 300, strictness: balanced, choice: last}
-//	    equivalence: {profile: sound, decimals: 6}
+//	    box: {window: 300, strictness: balanced, choice: last, thought: read}
+//	    equivalence: {profile: sound, decimals: 6, strict: false}
 //	    read_invalid_calls: false
 //	  - name: bonus
 //	    kind: format_bonus
@@ -29,6 +29,10 @@
 //	    attempts: 3
 //	    batch: 64
 //	    token_file: /run/secrets/judge
+//
+// With thought: must_end a text whose last <think> never ends has no answer, for
+// policies that think aloud. With strict: true nothing may be left out that the
+// reference says: a unit, a sign for per cent, a word.
 //
 // A verifier of kind http is asked as package remote says; a redirect is not followed.
 //

@@ -38,11 +38,13 @@ type box struct {
 	Window     int    `json:",omitempty"`
 	Strictness string `json:",omitempty"`
 	Choice     string `json:",omitempty"`
+	Thought    string `json:",omitempty"`
 }
 
 type equivalence struct {
 	Profile  string `json:",omitempty"`
 	Decimals int    `json:",omitempty"`
+	Strict   bool   `json:",omitempty"`
 }
 
 // entry is one reward. Its JSON is what its version is a hash of.
@@ -68,8 +70,8 @@ type entry struct {
 func (e *entry) fields() map[string]any {
 	return map[string]any{
 		"name": &e.Name, "kind": &e.Kind, "version": &e.Version, "read_invalid_calls": &e.ReadInvalidCalls,
-		"box":         map[string]any{"window": &e.Box.Window, "strictness": &e.Box.Strictness, "choice": &e.Box.Choice},
-		"equivalence": map[string]any{"profile": &e.Equivalence.Profile, "decimals": &e.Equivalence.Decimals},
+		"box":         map[string]any{"window": &e.Box.Window, "strictness": &e.Box.Strictness, "choice": &e.Box.Choice, "thought": &e.Box.Thought},
+		"equivalence": map[string]any{"profile": &e.Equivalence.Profile, "decimals": &e.Equivalence.Decimals, "strict": &e.Equivalence.Strict},
 		"bonus":       &e.Bonus, "per_turn": &e.PerTurn, "limit": &e.Limit, "expression": &e.Expression, "cost_limit": &e.CostLimit,
 		"url": &e.URL, "timeout": &e.Timeout, "attempts": &e.Attempts, "batch": &e.Batch, "token_file": &e.TokenFile,
 	}
@@ -180,8 +182,8 @@ func scorer(n *yaml.Node, deps Deps) (reward.Scorer, error) {
 
 func (e *entry) rules() reward.Rules {
 	return reward.Rules{
-		Box:              boxed.Config{Window: e.Box.Window, Strictness: boxed.Strictness(e.Box.Strictness), Choice: boxed.Choice(e.Box.Choice)},
-		Equivalence:      mathverify.Options{Profile: mathverify.Profile(e.Equivalence.Profile), Decimals: e.Equivalence.Decimals},
+		Box:              boxed.Config{Window: e.Box.Window, Strictness: boxed.Strictness(e.Box.Strictness), Choice: boxed.Choice(e.Box.Choice), Thought: boxed.Thought(e.Box.Thought)},
+		Equivalence:      mathverify.Options{Profile: mathverify.Profile(e.Equivalence.Profile), Decimals: e.Equivalence.Decimals, Strict: e.Equivalence.Strict},
 		ReadInvalidCalls: e.ReadInvalidCalls,
 	}
 }

@@ -49,9 +49,33 @@ func syntax(content []byte, err error) error {
 	if line == 0 { // of bytes that are no text there is only the offset
 		line = 1 + bytes.Count(content[:min(e.Mark.Index, len(content))], newline)
 	}
+	if hint := unquoted(content, line); hint != "" {
+		return at(line, errors.New(e.Message+hint))
+	}
 	last := 1 + bytes.Count(bytes.TrimSuffix(content, newline), newline)
 	return at(min(line, last), errors.New(e.Message))
 }
+
+// unquoted is what to do where the text at fault is an expression that YAML takes for
+// something else: ": " begins a mapping in it, " #" a comment.
+func unquoted(content []byte, line int) string {
+	lines := strings.Split(string(content), "\n")
+	for i := min(line, len(lines)) - 1; i >= 0; i-- {
+		text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines[i]), "- "))
+		if rest, ok := strings.CutPrefix(text, "expression:"); ok {
+			if rest = strings.TrimSpace(rest); rest != "" && !strings.ContainsAny(rest[:1], `|>'"`) {
+				return expressionHint
+			}
+			return ""
+		}
+		if key, _, ok := strings.Cut(text, ":"); ok && !strings.ContainsAny(key, " ?()\"'") && i+1 < line {
+			return "" // another field stands between
+		}
+	}
+	return ""
+}
+
+const expressionHint = " (quote the expression, or write it below \"expression: |\": unquoted, YAML reads its \": \", \" #\", {, [ and leading ! or & as its own)"
 
 // read fills fields, by key, from a mapping; of, if not empty, is the key that it is the
 // value of. A key that is unknown or comes twice is refused, and a value that is missing or
@@ -82,7 +106,11 @@ func read(n *yaml.Node, of string, fields map[string]any) error {
 			continue
 		}
 		if isMapping || !fits(value, field) || value.Decode(field) != nil {
-			return at(key.Line, fmt.Errorf("%s%s %s, want %s", key.Value, of, describe(value), kindOf(field)))
+			hint := ""
+			if key.Value == "expression" && value.Kind != yaml.ScalarNode {
+				hint = expressionHint
+			}
+			return at(key.Line, fmt.Errorf("%s%s %s, want %s%s", key.Value, of, describe(value), kindOf(field), hint))
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package rewardio
+package jsonlines
 
 import (
 	"bufio"
@@ -12,38 +12,38 @@ import (
 )
 
 const (
-	// maxLine bounds one line in bytes.
-	maxLine = 64 << 20
-	// maxBatch bounds the lines that are answered together: no line is added to so many bytes.
-	maxBatch = 8 << 20
-	// usualBatch is how many lines are answered together where nothing asks for another number.
-	usualBatch = 64
+	// MaxLine bounds one line in bytes.
+	MaxLine = 64 << 20
+	// MaxBatch bounds the lines that are answered together: no line is added to so many bytes.
+	MaxBatch = 8 << 20
+	// Usual is how many lines are answered together where nothing asks for another number.
+	Usual = 64
 )
 
 var (
-	errLong      = fmt.Errorf("longer than %d bytes", maxLine)
+	errLong      = fmt.Errorf("longer than %d bytes", MaxLine)
 	errUTF8      = errors.New("not UTF-8")
 	errSurrogate = errors.New("a \\u escape that is half a pair: not a character")
 )
 
-// line is one line that is not blank.
-type line struct {
-	n    int // its number
-	text []byte
-	err  error // why it cannot be read
+// Line is one line that is not blank.
+type Line struct {
+	N    int // its number
+	Text []byte
+	Err  error // why it cannot be read
 }
 
-// lines answers every line that is not blank, also one that cannot be read. What is there
+// Answer answers every line that is not blank, also one that cannot be read. What is there
 // to read is answered together, up to most lines, and whatever was read is answered before
 // more is waited for, so whoever writes line by line and waits gets each answer at once. A
 // line counts as there when its beginning is: it is waited for by those before it, or long
 // lines, of which a pipe holds one and a half, would never be answered together. The output
 // is JSON, in which encoding/json escapes control characters, so a terminal is safe.
-func lines(r io.Reader, w io.Writer, most int, answer func([]line) []any) error {
+func Answer(r io.Reader, w io.Writer, most int, answer func([]Line) []any) error {
 	in, out := bufio.NewReaderSize(r, 64<<10), bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	var batch []line
+	var batch []Line
 	size := 0
 	for n := 1; ; n++ {
 		text, bad, err := readLine(in)
@@ -56,15 +56,15 @@ func lines(r io.Reader, w io.Writer, most int, answer func([]line) []any) error 
 			bad = errUTF8
 		}
 		if len(text) > 0 && !broken {
-			batch = append(batch, line{n, text, bad})
+			batch = append(batch, Line{n, text, bad})
 			size += len(text)
 		}
-		if err == nil && len(batch) < most && size < maxBatch && in.Buffered() > 0 {
+		if err == nil && len(batch) < most && size < MaxBatch && in.Buffered() > 0 {
 			continue
 		}
 		for i, a := range answer(batch) {
 			if err := enc.Encode(a); err != nil {
-				return fmt.Errorf("writing the answer to line %d: %w", batch[i].n, err)
+				return fmt.Errorf("writing the answer to line %d: %w", batch[i].N, err)
 			}
 		}
 		if err := out.Flush(); err != nil {
@@ -88,7 +88,7 @@ func readLine(in *bufio.Reader) (text []byte, bad, err error) {
 		if bad == nil {
 			text = append(text, part...)
 		}
-		if len(text) > maxLine {
+		if len(text) > MaxLine {
 			bad = errLong
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -97,9 +97,9 @@ func readLine(in *bufio.Reader) (text []byte, bad, err error) {
 	}
 }
 
-// readObject reads a line. texts gives the texts that were read into to.
-func readObject(line []byte, to any, texts func() []*string) error {
-	if err := json.Unmarshal(line, to); err != nil {
+// Object reads a line. texts gives the texts that were read into to.
+func Object(text []byte, to any, texts func() []*string) error {
+	if err := json.Unmarshal(text, to); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) && kind.Field != "" {
 			return fmt.Errorf("%s is a JSON %s, want a %s", kind.Field, kind.Value, jsonName(kind.Type.String()))
@@ -110,11 +110,11 @@ func readObject(line []byte, to any, texts func() []*string) error {
 		return err
 	}
 	// Of half a pair encoding/json makes U+FFFD, which would then be equal to another's.
-	if bytes.Contains(line, []byte("\uFFFD")) || bytes.Contains(bytes.ToLower(line), []byte(`\ufffd`)) {
+	if bytes.Contains(text, []byte("\uFFFD")) || bytes.Contains(bytes.ToLower(text), []byte(`\ufffd`)) {
 		return nil
 	}
-	for _, text := range texts() {
-		if text != nil && strings.ContainsRune(*text, utf8.RuneError) {
+	for _, t := range texts() {
+		if t != nil && strings.ContainsRune(*t, utf8.RuneError) {
 			return errSurrogate
 		}
 	}
@@ -131,3 +131,23 @@ func jsonName(kind string) string {
 	}
 	return kind
 }
+
+// Text is a text that may be given as a JSON number, which then is the text as it is
+// written: data sets have references such as 42.
+type Text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	var s string
+	if len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') {
+		*t = Text(raw)
+		return nil
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return errText
+	}
+	*t = Text(s)
+	return nil
+}
+
+var errText = errors.New("want a string or a number")
