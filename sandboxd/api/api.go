@@ -20,7 +20,8 @@ const (
 	Error Outcome = "error"
 	// Timeout: the program was still running at its wall or CPU limit.
 	Timeout Outcome = "timeout"
-	// OutOfMemory: the memory limit ended it, or an uncaught MemoryError.
+	// OutOfMemory: the memory limit ended it. An uncaught MemoryError is an
+	// Error: the program asked for more than can be, and was not ended for it.
 	OutOfMemory Outcome = "out_of_memory"
 	// OutputLimit: it wrote more than the output limit and was stopped.
 	OutputLimit Outcome = "output_limit"
@@ -30,6 +31,20 @@ const (
 	// InfraError: the sandbox failed, not the program. The call says nothing
 	// about the program and must never be shown to a policy.
 	InfraError Outcome = "infra_error"
+)
+
+// Cause says what failed in an infra_error. It is a closed list.
+type Cause string
+
+const (
+	// CauseStart: no sandbox took the program, which has not run at all.
+	CauseStart Cause = "start"
+	// CauseDied: the sandbox's kernel died under the program. Mostly that is
+	// somebody's kill or a fault of the machine; if it happens to one program
+	// again and again, the program makes it happen.
+	CauseDied Cause = "kernel_died"
+	// CauseStuck: the kernel was stopped or gave no sign of life.
+	CauseStuck Cause = "kernel_stuck"
 )
 
 // Outcomes lists every outcome, in the order of the documentation.
@@ -136,6 +151,8 @@ type Result struct {
 	SandboxID string
 	// Protections is what held during this call.
 	Protections Protections
+	// Cause says what failed, for infra_error; else empty.
+	Cause Cause
 	// Message explains infra_error and the limits in words; else empty.
 	Message string
 }
@@ -162,6 +179,7 @@ type wireResult struct {
 	Image           string      `json:"image"`
 	SandboxID       string      `json:"sandbox_id"`
 	Protections     Protections `json:"protections"`
+	Cause           Cause       `json:"cause,omitempty"`
 	Message         string      `json:"message,omitempty"`
 }
 
@@ -174,7 +192,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		WallMS: r.WallMS, CPUMS: r.CPUMS, PeakMemory: r.PeakMemory,
 		QueueWaitMS: r.QueueWaitMS, StartMS: r.StartMS,
 		Warm: r.Warm, Image: r.Image, SandboxID: r.SandboxID,
-		Protections: r.Protections, Message: r.Message,
+		Protections: r.Protections, Cause: r.Cause, Message: r.Message,
 	}
 	w.Stdout, w.StdoutBase64 = encodeStream(r.Stdout)
 	w.Stderr, w.StderrBase64 = encodeStream(r.Stderr)
@@ -203,7 +221,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		WallMS: w.WallMS, CPUMS: w.CPUMS, PeakMemory: w.PeakMemory,
 		QueueWaitMS: w.QueueWaitMS, StartMS: w.StartMS,
 		Warm: w.Warm, Image: w.Image, SandboxID: w.SandboxID,
-		Protections: w.Protections, Message: w.Message,
+		Protections: w.Protections, Cause: w.Cause, Message: w.Message,
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
 )
@@ -127,6 +128,10 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // package documentation.
 func (c *Client) Run(ctx context.Context, req Request) (Result, error) {
 	req.Owner = c.owner
+	// JSON would carry another program: each invalid byte becomes U+FFFD.
+	if !utf8.ValidString(req.Code) {
+		return Result{}, &RequestError{Code: api.CodeBadRequest, Message: "the program is not valid UTF-8, and a changed one is not run"}
+	}
 	body, err := json.Marshal(req)
 	if err != nil {
 		return Result{}, fmt.Errorf("encode sandboxd request: %w", err)

@@ -26,6 +26,8 @@ import (
 const aboutRun = `Runs one Python program in a gVisor sandbox, by the daemon at --socket if one
 is there, else by one started for this call alone. FILE.py may be - for stdin.
 
+The file is read as Python reads it: as UTF-8, or as its encoding declaration says.
+
 Without --json, the program's stdout and stderr are passed on (control
 characters made visible on a terminal) and the exit code is the program's; 124
 after the time limit, 125 if the sandbox failed, 137 after another limit. With
@@ -69,7 +71,7 @@ func runCommand() process.Command {
 func (r *runFlags) run(ctx context.Context, l *process.Life) error {
 	code, err := readProgram(l.Args[0], l.Stdin)
 	if err != nil {
-		return process.Usage(fmt.Errorf("read program: %w", err))
+		return process.Usage(err)
 	}
 	req := api.Request{Code: code, TimeoutMS: time.Duration(r.timeout).Milliseconds(), Cold: r.cold}
 	result, err := call(ctx, r.daemon, req, l.Log)

@@ -45,6 +45,7 @@ type Config struct {
 	MakersPerCore                    float64
 	WarmWait, StartTimeout           time.Duration
 	DrainTimeout, ProbeInterval      time.Duration
+	BodyTime                         time.Duration
 	BreakerThreshold, BreakerWindow  int
 	BreakerCooldown                  time.Duration
 	noCgroups                        bool // tests: as if the machine had none
@@ -99,6 +100,7 @@ func Flags(flags *process.Flags) *Config {
 	fs.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "longest time to boot, restore or checkpoint one sandbox")
 	fs = flags.Group("Stops and failures")
 	fs.DurationVar(&c.DrainTimeout, "drain-timeout", 30*time.Second, "time for running calls to finish after the first signal")
+	fs.DurationVar(&c.BodyTime, "body-timeout", 30*time.Second, "longest time for a request's body to arrive")
 	fs.DurationVar(&c.ProbeInterval, "probe-interval", 30*time.Second, "how often a real program is run to see that all works")
 	fs.IntVar(&c.BreakerThreshold, "breaker-threshold", 5, "infrastructure failures among --breaker-window results that stop intake")
 	fs.IntVar(&c.BreakerWindow, "breaker-window", 20, "results that the circuit breaker looks at")
@@ -174,7 +176,7 @@ func (c *Config) validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"max-wait", c.MaxWait}, {"warm-wait", c.WarmWait}, {"start-timeout", c.StartTimeout}, {"drain-timeout", c.DrainTimeout}, {"probe-interval", c.ProbeInterval}, {"breaker-cooldown", c.BreakerCooldown}} {
+	}{{"max-wait", c.MaxWait}, {"warm-wait", c.WarmWait}, {"start-timeout", c.StartTimeout}, {"drain-timeout", c.DrainTimeout}, {"probe-interval", c.ProbeInterval}, {"body-timeout", c.BodyTime}, {"breaker-cooldown", c.BreakerCooldown}} {
 		if d.value <= 0 {
 			bad("--%s=%s: want more than 0", d.name, d.value)
 		}

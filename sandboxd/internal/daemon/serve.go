@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/httpapi"
 )
 
@@ -25,14 +26,16 @@ func run(graceful, hard context.Context, cfg *Config, log *slog.Logger, ready fu
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 
-	calls, endCalls := context.WithCancel(hard)
-	defer endCalls()
+	calls, endCalls := context.WithCancelCause(context.WithoutCancel(hard))
+	stop := func() { endCalls(serve.ErrStopping) }
+	defer stop()
+	defer context.AfterFunc(hard, stop)()
 	servers, failed, err := d.listen(calls)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		endCalls()
+		stop()
 		for _, s := range servers {
 			// Handlers end with their context; waiting for them keeps Close
 			// from pulling sandboxes from under them.
@@ -79,8 +82,9 @@ func (d *Daemon) listen(ctx context.Context) ([]*http.Server, <-chan error, erro
 	}
 	handler := httpapi.New(httpapi.Config{
 		Caller: d.service, Health: d.Health, RetryAfter: d.gate.RetryAfter, Metrics: d.metrics,
-		MaxBody: 6*int64(d.cfg.MaxCode) + 64<<10, // JSON may write one byte as six
-		Log:     d.log,
+		MaxBody:  6*int64(d.cfg.MaxCode) + 64<<10, // JSON may write one byte as six
+		BodyTime: d.cfg.BodyTime,
+		Log:      d.log,
 	})
 	unix, err := net.Listen("unix", d.cfg.Socket)
 	if err != nil {
@@ -109,10 +113,14 @@ func (d *Daemon) listen(ctx context.Context) ([]*http.Server, <-chan error, erro
 	return append(servers, start(ctx, tcp, httpapi.WithToken(handler, strings.TrimSpace(string(token))), failed)), failed, nil
 }
 
+// idleTime is how long a connection may stay open without a request. The client of
+// this module closes its own after a minute.
+const idleTime = 2 * time.Minute
+
 func start(ctx context.Context, l net.Listener, h http.Handler, failed chan<- error) *http.Server {
 	s := &http.Server{
 		Handler: h, BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10,
 	}
 	go func() {
 		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -372,3 +372,79 @@ func TestOneDaemonPerStateDirectory(t *testing.T) {
 		t.Errorf("a second daemon got %v, want ErrInUse", err)
 	}
 }
+
+// A call that the daemon cuts short is told so: the client must not take it for one
+// that printed nothing.
+func TestForcedStopIsSaid(t *testing.T) {
+	for name, stop := range map[string]func(s *served){
+		"by a second signal":      func(s *served) { s.signal(); s.again() },
+		"after the time to drain": func(s *served) { s.signal() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveProcesses(t, "--drain-timeout=300ms")
+			type answer struct {
+				status string
+				f      api.Failure
+			}
+			answers := make(chan answer, 2)
+			for range 2 {
+				go func() {
+					resp := s.raw(t, `{"code":"import time; time.sleep(120)","timeout_ms":300000}`)
+					defer resp.Body.Close()
+					var f api.Failure
+					_ = json.NewDecoder(resp.Body).Decode(&f)
+					answers <- answer{resp.Status, f}
+				}()
+			}
+			s.until(t, "running", func() bool { return s.health(t).Running == 2 })
+			stop(s)
+			for range 2 {
+				if a := <-answers; !strings.HasPrefix(a.status, "503") || a.f.Code != api.CodeStopping || a.f.RetryAfterMS == 0 {
+					t.Errorf("got %s %+v, want 503 %s", a.status, a.f, api.CodeStopping)
+				}
+			}
+			err := <-s.ended
+			s.ended <- err
+			if ExitCode(err) != ExitInterrupted {
+				t.Errorf("the daemon ended with %v, want exit code %d", err, ExitInterrupted)
+			}
+		})
+	}
+}
+
+// A client that stops in the middle of its request does not keep a connection.
+func TestSlowRequestIsCutShort(t *testing.T) {
+	s := serveProcesses(t, "--body-timeout=200ms")
+	for _, path := range []string{"/v1/run", "/v1/reserve"} {
+		conn, err := net.Dial("unix", s.cfg.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{\"code\":"); err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(conn) // until the daemon closes it
+		if err != nil || !strings.HasPrefix(string(said), "HTTP/1.1 408 ") {
+			t.Errorf("%s: got %q, %v; want 408 and the end of the connection", path, said, err)
+		}
+	}
+}
+
+// A body that is slow but arrives in time is no reason to end a long call.
+func TestBodyTimeDoesNotBoundTheCall(t *testing.T) {
+	s := serveProcesses(t, "--body-timeout=200ms")
+	r, err := s.client.Run(t.Context(), client.Request{Code: "import time; time.sleep(0.5); print('done')"})
+	if err != nil || r.Stdout.Text() != "done\n" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// The client runs nothing else than what it was given.
+func TestClientRefusesWhatJSONWouldChange(t *testing.T) {
+	s := serveProcesses(t)
+	var refused *client.RequestError
+	if _, err := s.client.Run(t.Context(), client.Request{Code: "print('\xff')"}); !errors.As(err, &refused) {
+		t.Errorf("got %v, want a RequestError", err)
+	}
+}

@@ -42,6 +42,8 @@ type Config struct {
 	Groups  *cgroup.Manager
 	Limits  bundle.Limits
 	Group   cgroup.Limits
+	// MemoryLimit is kept by looking, where no control group keeps one; 0: one does.
+	MemoryLimit int64
 	// StateDir is the daemon's own folder.
 	StateDir string
 	// Prefix begins every sandbox id; unique to the state directory.
@@ -95,20 +97,21 @@ func (f *Factory) writeBundle(mode worker.Mode, img image.Image) error {
 
 // Boot makes a cold sandbox.
 func (f *Factory) Boot(ctx context.Context) (sandbox.Sandbox, error) {
-	return f.start(ctx, image.Cold, worker.Ready, false, func(id, folder string) []string {
+	return f.start(ctx, image.Cold, worker.Ready, nil, func(id, folder string) []string {
 		return f.cfg.Runtime.Run(folder, f.bundleDir(image.Cold), id)
 	})
 }
 
-// Restore makes a warm sandbox from a built image.
-func (f *Factory) Restore(ctx context.Context, name string) (sandbox.Sandbox, error) {
+// Restore makes a warm sandbox from a built image, at little weight and with a
+// rehearsal until hurry is closed.
+func (f *Factory) Restore(ctx context.Context, name string, hurry <-chan struct{}) (sandbox.Sandbox, error) {
 	f.mu.Lock()
 	built := f.built[name]
 	f.mu.Unlock()
 	if !built {
 		return nil, fmt.Errorf("%w: %q", ErrNoImage, name)
 	}
-	return f.start(ctx, name, worker.Ready, true, func(id, folder string) []string {
+	return f.start(ctx, name, worker.Ready, hurry, func(id, folder string) []string {
 		return f.cfg.Runtime.Restore(folder, f.imageDir(name), f.bundleDir(name), id)
 	})
 }
@@ -126,7 +129,7 @@ func (f *Factory) Build(ctx context.Context, img image.Image) error {
 		return fmt.Errorf("build image %s: %w", img.Name, err)
 	}
 	var folder, id string
-	template, err := f.start(ctx, img.Name, worker.Checkpoint, false, func(newID, newFolder string) []string {
+	template, err := f.start(ctx, img.Name, worker.Checkpoint, nil, func(newID, newFolder string) []string {
 		id, folder = newID, newFolder
 		return f.cfg.Runtime.Run(folder, f.bundleDir(img.Name), id)
 	})
@@ -159,7 +162,8 @@ func (f *Factory) checkpoint(ctx context.Context, folder, dir, id string) error 
 	return nil
 }
 
-func (f *Factory) start(ctx context.Context, name, await string, warm bool, argv func(id, folder string) []string) (sandbox.Sandbox, error) {
+// start starts a sandbox; one with a hurry is a clone.
+func (f *Factory) start(ctx context.Context, name, await string, hurry <-chan struct{}, argv func(id, folder string) []string) (sandbox.Sandbox, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.StartTimeout, fmt.Errorf("not ready within %s", f.cfg.StartTimeout))
 	defer cancel()
 	id := f.newID()
@@ -171,12 +175,11 @@ func (f *Factory) start(ctx context.Context, name, await string, warm bool, argv
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(folder))
 	}
-	group.SetBackground(warm)
 	return sandbox.Start(ctx, f.spawner, sandbox.Config{
-		ID: id, Image: name, Warm: warm,
+		ID: id, Image: name, Warm: hurry != nil,
 		Argv: argv(id, folder), Env: f.cfg.Runtime.Env(), Attr: f.cfg.Runtime.Attr(),
-		Group: group, RuntimeLog: runsc.LogFile(folder), ControlRoot: folder, Folder: folder,
-		Await: await, Rehearse: warm, Exits: f.cfg.Exits, KeepOutput: f.cfg.KeepOutput, OutputLimit: f.cfg.OutputLimit,
+		Group: group, Kernel: &kernel{Listener: f.cfg.Exits, id: id, folder: folder}, MemoryLimit: f.cfg.MemoryLimit, Folder: folder,
+		Await: await, Hurry: hurry, KeepOutput: f.cfg.KeepOutput, OutputLimit: f.cfg.OutputLimit,
 	})
 }
 

@@ -3,19 +3,13 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
 	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/verdict"
 	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/worker"
-)
-
-// How the end of a program became known, fastest first.
-const (
-	HeardExit    = "exit call"   // gVisor's kernel reported the call
-	HeardWait    = "wait"        // gVisor's kernel answered a wait
-	HeardRuntime = "runtime end" // the runtime's process ended
 )
 
 // HeardBy tells how the end of the program became known; "" if it was stopped.
@@ -36,52 +30,40 @@ func (s *Instance) Run(ctx context.Context, code string, limit time.Duration) (a
 	}
 	before := s.cpu()
 	begin := time.Now()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	go s.send(frame)
 
-	watch, endWatch := context.WithCancel(ctx)
-	defer endWatch()
-	stop, status := verdict.NotStopped, -1
-	select {
-	case status = <-s.ended:
-		s.heardBy = HeardExit
-	case ws := <-s.waited:
-		status, s.heardBy = statusOf(ws), HeardWait
-	case <-s.exited:
-		s.heardBy = HeardRuntime
-	case <-s.outOfMemory(watch):
-		stop = verdict.StoppedMemory
-	case <-timer.C:
-		stop = verdict.StoppedTime
-	case <-s.overflow:
-		stop = verdict.StoppedOutput
-	case <-ctx.Done():
-		stop = verdict.StoppedByOwner
-	}
+	e := s.await(ctx, limit)
 	wall := time.Since(begin)
+	s.heardBy = e.heardBy
+	failure := ""
+	switch {
+	case e.stop == verdict.StoppedTime:
+		failure = s.stuck() // before it is killed
+	case e.heardBy == HeardRuntime:
+		failure = s.failure()
+	case e.foreign:
+		failure = fmt.Sprintf("signal %d came to the program from outside of its sandbox", e.status-128)
+	}
 	var used cgroup.Usage
 	if s.cfg.Group == nil {
 		used = s.usage() // the dead can no longer be counted
 	}
-	if stop != verdict.NotStopped {
+	if e.stop != verdict.NotStopped {
 		s.Kill()
 		<-s.exited
 	}
-	if stop == verdict.StoppedByOwner {
+	if e.stop == verdict.StoppedByOwner {
 		return api.Result{}, context.Cause(ctx)
 	}
-	if status < 0 {
-		<-s.exited
-		status = s.status
+	if e.stop != verdict.NotStopped || e.heardBy == HeardRuntime {
 		s.drainToEnd()
 	} else {
 		s.drainNow()
 	}
 	select {
 	case <-s.overflow: // the flood was still in the pipe when the program ended
-		if stop == verdict.NotStopped {
-			stop = verdict.StoppedOutput
+		if e.stop == verdict.NotStopped {
+			e.stop = verdict.StoppedOutput
 		}
 	default:
 	}
@@ -89,20 +71,16 @@ func (s *Instance) Run(ctx context.Context, code string, limit time.Duration) (a
 		used = s.usage() // the kernel's last word, on memory kills above all
 	}
 	used.CPU = max(used.CPU-before, 0)
-	return s.report(stop, status, wall, used), nil
+	return s.report(e, failure, wall, used), nil
 }
 
-func (s *Instance) report(stop verdict.Stop, status int, wall time.Duration, used cgroup.Usage) api.Result {
+func (s *Instance) report(e end, failure string, wall time.Duration, used cgroup.Usage) api.Result {
 	r := api.Result{
 		WallMS: ms(wall), CPUMS: ms(used.CPU), PeakMemory: used.PeakMemory,
 		Warm: s.cfg.Warm, Image: s.cfg.Image, SandboxID: s.cfg.ID,
 	}
 	r.Stdout.Kept, r.Stdout.Total, r.Stdout.Truncated = s.stdout.Bytes()
 	r.Stderr.Kept, r.Stderr.Total, r.Stderr.Truncated = s.stderr.Bytes()
-	failure := ""
-	if s.hasExited() && s.status != 0 {
-		failure = s.RuntimeError()
-	}
 	if failure != "" {
 		// The runtime repeats its failure on the stderr it shares with the
 		// program; that line is not the program's.
@@ -112,9 +90,9 @@ func (s *Instance) report(stop verdict.Stop, status int, wall time.Duration, use
 		}
 	}
 	v := verdict.Decide(verdict.Evidence{
-		Started: s.Started(), Stop: stop, Status: status, RuntimeError: failure, OOMKills: used.OOMKills, Stderr: r.Stderr.Kept,
+		Started: s.Started(), Stop: e.stop, Status: e.status, Failure: failure, OOMKills: used.OOMKills, Stderr: r.Stderr.Kept,
 	})
-	r.Outcome, r.ExitCode, r.Exception, r.Message = v.Outcome, v.ExitCode, v.Exception, v.Message
+	r.Outcome, r.ExitCode, r.Exception, r.Cause, r.Message = v.Outcome, v.ExitCode, v.Exception, v.Cause, v.Message
 	return r
 }
 

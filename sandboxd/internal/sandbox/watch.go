@@ -2,29 +2,37 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"io"
-	"os"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/proctree"
 )
 
-// memoryPoll is how often a running sandbox is looked at for OOM kills.
-const memoryPoll = 100 * time.Millisecond
+// memoryPoll is how often a running sandbox is looked at for memory kills, and
+// memoryWatch how often for its memory where no control group bounds that.
+const (
+	memoryPoll  = 100 * time.Millisecond
+	memoryWatch = 10 * time.Millisecond
+)
 
 // outOfMemory returns a channel that is closed when the kernel has killed a
-// process of the sandbox for its memory. gVisor may outlive the loss of one of
-// its processes and hang; without this, the time limit would get the blame.
+// process of the sandbox for its memory: gVisor may outlive the loss of one of its
+// processes and hang, and the time limit would get the blame. Where there is no
+// control group it is closed when the sandbox holds more than its limit.
 func (s *Instance) outOfMemory(ctx context.Context) <-chan struct{} {
-	if s.cfg.Group == nil {
+	over, every := func() bool { return s.cfg.Group.Usage().OOMKills > 0 }, memoryPoll
+	switch {
+	case s.cfg.MemoryLimit > 0 && s.cfg.Kernel != nil:
+		pid := s.cmd.Process.Pid
+		over, every = func() bool { return s.cfg.Kernel.Memory(pid) > s.cfg.MemoryLimit }, memoryWatch
+	case s.cfg.Group == nil:
 		return nil
 	}
 	hit := make(chan struct{})
 	go func() {
-		tick := time.NewTicker(memoryPoll)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
@@ -33,7 +41,7 @@ func (s *Instance) outOfMemory(ctx context.Context) <-chan struct{} {
 			case <-s.exited:
 				return
 			case <-tick.C:
-				if s.cfg.Group.Usage().OOMKills > 0 {
+				if over() {
 					close(hit)
 					return
 				}
@@ -41,21 +49,6 @@ func (s *Instance) outOfMemory(ctx context.Context) <-chan struct{} {
 		}
 	}()
 	return hit
-}
-
-// askForEnd returns a channel that receives the program's status as soon as
-// gVisor's kernel knows it; nothing comes if the sandbox dies as a whole.
-func (s *Instance) askForEnd() <-chan syscall.WaitStatus {
-	if s.control == nil {
-		return nil
-	}
-	notice := make(chan syscall.WaitStatus, 1)
-	go func() {
-		if status, err := s.control.Wait(); err == nil {
-			notice <- status
-		}
-	}()
-	return notice
 }
 
 func (s *Instance) hasExited() bool {
@@ -74,7 +67,9 @@ func (s *Instance) usage() cgroup.Usage {
 		return s.cfg.Group.Usage()
 	}
 	if !s.hasExited() {
-		return treeUsage(s.cmd.Process.Pid)
+		var u cgroup.Usage
+		u.CPU, u.PeakMemory = proctree.Usage(s.cmd.Process.Pid)
+		return u
 	}
 	u := cgroup.Usage{CPU: s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()}
 	if ru, ok := s.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
@@ -134,28 +129,5 @@ func (s *Instance) drainNow() {
 			}
 			return true
 		})
-	}
-}
-
-// readRuntimeLog returns the last error in a runtime log: JSON objects one
-// after another, without separators.
-func readRuntimeLog(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	var last string
-	for d := json.NewDecoder(io.LimitReader(f, 1<<20)); ; {
-		var entry struct {
-			Msg   string `json:"msg"`
-			Level string `json:"level"`
-		}
-		if err := d.Decode(&entry); err != nil {
-			return strings.TrimSpace(last)
-		}
-		if entry.Level == "error" {
-			last = entry.Msg
-		}
 	}
 }

@@ -28,6 +28,10 @@ var ErrUnknownReservation = errors.New("no such reservation")
 // ErrReservationBusy occurs when a call names a reservation that already runs one.
 var ErrReservationBusy = errors.New("the reservation already runs a call")
 
+// ErrStopping is the cause with which contexts of calls end when the daemon ends
+// them.
+var ErrStopping = errors.New("the daemon is stopping and has ended the call")
+
 // TrippedError occurs while the circuit breaker is open.
 type TrippedError struct {
 	Reason     string
@@ -159,8 +163,9 @@ func (s *Service) slot(ctx context.Context, req api.Request) (context.Context, f
 	return ctx, ticket.Release, nil
 }
 
-// execute takes a sandbox and runs the program; if the sandbox turns out dead
-// before it took the program, one more is tried, booted.
+// execute takes a sandbox and runs the program. If there is none to be had, or it
+// turns out dead before it took the program, another one is tried, and at last one
+// that is booted, unless too much time has passed.
 func (s *Service) execute(ctx context.Context, req api.Request) (result api.Result, start time.Duration, err error) {
 	name := req.Image
 	if name == "" {
@@ -171,14 +176,17 @@ func (s *Service) execute(ctx context.Context, req api.Request) (result api.Resu
 		limit = s.cfg.DefaultTimeout
 	}
 	begin := time.Now()
-	for _, cold := range []bool{req.Cold, true} {
+	for attempt, cold := range []bool{req.Cold, req.Cold, true} {
+		if attempt > 0 && time.Since(begin) > retryTime {
+			break
+		}
 		box, err := s.source.Take(ctx, name, cold)
 		if err != nil {
 			if ctx.Err() != nil {
 				return api.Result{}, 0, context.Cause(ctx)
 			}
 			s.log.Error("no sandbox could be made", "image", name, "cold", cold, "err", err)
-			result = api.Result{Outcome: api.InfraError, ExitCode: -1, Image: name, Message: "no sandbox could be made: " + err.Error()}
+			result = api.Result{Outcome: api.InfraError, ExitCode: -1, Cause: api.CauseStart, Image: name, Message: "no sandbox could be made: " + err.Error()}
 			continue
 		}
 		start = time.Since(begin)
@@ -194,9 +202,15 @@ func (s *Service) execute(ctx context.Context, req api.Request) (result api.Resu
 		if result.Outcome != api.InfraError || taken {
 			return result, start, nil
 		}
+		s.metrics.Replaced.WithLabelValues(metrics.DiedTaken).Inc()
+		s.log.Warn("a sandbox died before it took the program", "sandbox", box.ID(), "reason", result.Message)
 	}
 	return result, time.Since(begin), nil
 }
+
+// retryTime bounds how long a call is tried again: where every start hangs, one is
+// enough to know.
+const retryTime = 30 * time.Second
 
 // discard destroys a sandbox off the caller's path.
 func (s *Service) discard(box sandbox.Sandbox) {

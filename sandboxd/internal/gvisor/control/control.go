@@ -13,7 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
+	"os"
 	"syscall"
 	"time"
 )
@@ -34,10 +34,10 @@ type Conn struct {
 func Dial(root, id string) (*Conn, error) {
 	var errs []error
 	name := "runsc-" + id + ".sock"
-	// A root folder with too long a path for a socket makes runsc use the
-	// first of the others that it can write.
+	// A root folder that cannot hold a socket makes runsc use the first of the
+	// others that it can write.
 	for _, dir := range []string{root, "/var/run", "/run", "/tmp"} {
-		conn, err := net.DialTimeout("unix", filepath.Join(dir, name), dialTimeout)
+		conn, err := dialIn(dir, name)
 		if err == nil {
 			return &Conn{conn: conn, id: id}, nil
 		}
@@ -46,31 +46,64 @@ func Dial(root, id string) (*Conn, error) {
 	return nil, fmt.Errorf("control socket: %w", errors.Join(errs...))
 }
 
+// dialIn connects to a socket by way of its folder's descriptor, as runsc made it:
+// a socket's path has 107 bytes, and a state folder's may have more.
+func dialIn(dir, name string) (net.Conn, error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return net.DialTimeout("unix", fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), name), dialTimeout)
+}
+
 // Wait returns when the sandbox's process 1 has ended, with its status. Close
 // makes it fail.
 func (c *Conn) Wait() (syscall.WaitStatus, error) {
+	result, err := c.ask("containerManager.Wait")
+	if err != nil {
+		return 0, err
+	}
+	var status uint32
+	if err := json.Unmarshal(result, &status); err != nil {
+		return 0, fmt.Errorf("control answer: %w", err)
+	}
+	return syscall.WaitStatus(status), nil
+}
+
+// ask calls a method that takes the sandbox's id.
+func (c *Conn) ask(method string) (json.RawMessage, error) {
 	request, err := json.Marshal(struct {
 		Method string `json:"method"`
 		Arg    string `json:"arg"`
-	}{"containerManager.Wait", c.id})
+	}{method, c.id})
 	if err != nil {
-		return 0, fmt.Errorf("control request: %w", err)
+		return nil, fmt.Errorf("control request: %w", err)
 	}
 	if _, err := c.conn.Write(request); err != nil {
-		return 0, fmt.Errorf("control request: %w", err)
+		return nil, fmt.Errorf("control request: %w", err)
 	}
 	var answer struct {
-		Success bool   `json:"success"`
-		Err     string `json:"err"`
-		Result  uint32 `json:"result"`
+		Success bool            `json:"success"`
+		Err     string          `json:"err"`
+		Result  json.RawMessage `json:"result"`
 	}
 	if err := json.NewDecoder(c.conn).Decode(&answer); err != nil {
-		return 0, fmt.Errorf("control answer: %w", err)
+		return nil, fmt.Errorf("control answer: %w", err)
 	}
 	if !answer.Success {
-		return 0, fmt.Errorf("%w: %s", ErrRefused, answer.Err)
+		return nil, fmt.Errorf("%w: %s", ErrRefused, answer.Err)
 	}
-	return syscall.WaitStatus(answer.Result), nil
+	return answer.Result, nil
+}
+
+// Ping asks for a sign of life, for at most patience.
+func (c *Conn) Ping(patience time.Duration) error {
+	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return fmt.Errorf("control request: %w", err)
+	}
+	_, err := c.ask("containerManager.Processes")
+	return err
 }
 
 // Close ends the connection. An open one delays the sandbox's orderly end.

@@ -11,7 +11,8 @@
 // report comes from gVisor's kernel, out of the program's reach; a sandbox can
 // report for itself only, since a connection belongs to the process that opened
 // it, which is the runtime that the daemon started. A program that dies by a
-// signal makes no such call: its end is told by package control.
+// signal makes no such call, but its threads' ends are reported too. A kernel that
+// dies reports nothing.
 package exitcall
 
 import (
@@ -24,6 +25,8 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
 )
 
 // Listener receives the reports of all sandboxes. Make it with Listen.
@@ -33,9 +36,26 @@ type Listener struct {
 	work   sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting map[int]chan int // by the runtime's process number
+	waiting map[int]*expected // by the runtime's process number
 	open    map[*net.UnixConn]bool
 	closed  bool
+}
+
+// ofItself are the signals of which a process can die without anybody's sending
+// them: faults, and what timers, limits and broken pipes do.
+var ofItself = map[syscall.Signal]bool{
+	syscall.SIGILL: true, syscall.SIGTRAP: true, syscall.SIGBUS: true, syscall.SIGFPE: true, syscall.SIGSEGV: true, syscall.SIGSYS: true,
+	syscall.SIGPIPE: true, syscall.SIGALRM: true, syscall.SIGVTALRM: true, syscall.SIGPROF: true,
+	syscall.SIGXCPU: true, syscall.SIGXFSZ: true, syscall.SIGIO: true,
+}
+
+// expected is a program whose end is waited for.
+type expected struct {
+	end  chan sandbox.Ending // closed when nothing more can come
+	told bool
+	left *int // the status with which its first thread left, if it did
+	gone bool
+	sent bool // somebody inside sent a signal
 }
 
 // Listen opens the socket in dir and writes the configuration beside it.
@@ -48,7 +68,7 @@ func Listen(dir string) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode exit reports: %w", err)
 	}
-	l := &Listener{config: filepath.Join(dir, "exits.json"), waiting: map[int]chan int{}, open: map[*net.UnixConn]bool{}}
+	l := &Listener{config: filepath.Join(dir, "exits.json"), waiting: map[int]*expected{}, open: map[*net.UnixConn]bool{}}
 	if err := os.WriteFile(l.config, config, 0o600); err != nil {
 		return nil, fmt.Errorf("configure exit reports: %w", err)
 	}
@@ -72,18 +92,18 @@ func (l *Listener) ConfigFile() string {
 	return l.config
 }
 
-// Expect returns a channel that receives the exit status of the program in the
-// sandbox whose runtime is process pid. Call Forget once the sandbox is gone. A
-// nil Listener never reports.
-func (l *Listener) Expect(pid int) <-chan int {
+// Expect returns a channel that receives the end of the program in the sandbox
+// whose runtime is process pid, and is closed when the sandbox's kernel is gone. Call Forget once the sandbox is gone too. A nil
+// Listener never reports.
+func (l *Listener) Expect(pid int) <-chan sandbox.Ending {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	status := make(chan int, 1)
-	l.waiting[pid] = status
-	return status
+	e := &expected{end: make(chan sandbox.Ending, 1)}
+	l.waiting[pid] = e
+	return e.end
 }
 
 // Forget ends what Expect began.
@@ -133,7 +153,10 @@ func (l *Listener) accept() {
 		l.open[conn] = true
 		l.mu.Unlock()
 		l.work.Go(func() {
-			l.serve(conn)
+			if pid, err := peer(conn); err == nil {
+				l.serve(conn, pid)
+				l.gone(pid)
+			}
 			l.mu.Lock()
 			delete(l.open, conn)
 			l.mu.Unlock()
@@ -143,11 +166,7 @@ func (l *Listener) accept() {
 }
 
 // serve reads one sandbox's reports until it is gone.
-func (l *Listener) serve(conn *net.UnixConn) {
-	pid, err := peer(conn)
-	if err != nil {
-		return
-	}
+func (l *Listener) serve(conn *net.UnixConn, pid int) {
 	buf := make([]byte, 4<<10)
 	n, err := conn.Read(buf)
 	if err != nil {
@@ -162,19 +181,42 @@ func (l *Listener) serve(conn *net.UnixConn) {
 		if err != nil || n == 0 {
 			return
 		}
-		if group, status, ok := decode(buf[:n]); ok && group == 1 {
-			l.tell(pid, status)
+		if r, ok := decode(buf[:n]); ok && (r.group == 1 || r.sends) {
+			l.tell(pid, r)
 		}
 	}
 }
 
-func (l *Listener) tell(pid, status int) {
+// tell passes the first end on.
+func (l *Listener) tell(pid int, r report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case l.waiting[pid] <- status:
-	default: // nobody waits, or it was told before
+	e := l.waiting[pid]
+	switch {
+	case e == nil || e.told || e.gone: // nobody waits, or it was told before
+	case r.sends:
+		e.sent = true
+	case r.ended:
+		e.told = true
+		e.end <- sandbox.Ending{Status: r.status, Foreign: r.signal != 0 && !e.sent && !ofItself[r.signal]}
+	case r.thread == 1 && e.left == nil:
+		e.left = &r.status
 	}
+}
+
+// gone says that no report can come any more. A program whose first thread left,
+// and of which nothing else was heard, has ended with that thread's status.
+func (l *Listener) gone(pid int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.waiting[pid]
+	if e == nil || e.gone {
+		return
+	}
+	if e.gone = true; !e.told && e.left != nil {
+		e.end <- sandbox.Ending{Status: *e.left}
+	}
+	close(e.end)
 }
 
 // peer returns the process that opened the connection.

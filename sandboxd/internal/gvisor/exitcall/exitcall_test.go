@@ -5,52 +5,70 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
 )
 
-// report is a message as gVisor's kernel writes it.
-func report(kind uint16, number int, arg, group uint64) []byte {
-	out := make([]byte, headerBytes)
-	binary.LittleEndian.PutUint16(out, headerBytes)
-	binary.LittleEndian.PutUint16(out[2:], kind)
-	context := protowire.AppendVarint(protowire.AppendTag(nil, fieldGroup, protowire.VarintType), group)
-	out = protowire.AppendBytes(protowire.AppendTag(out, fieldContext, protowire.BytesType), context)
+// call is a report of a system call as gVisor's kernel writes it.
+func call(kind uint16, number int, arg, group uint64) []byte {
+	out := opening(kind, group, 1)
 	out = protowire.AppendVarint(protowire.AppendTag(out, fieldNumber, protowire.VarintType), uint64(number))
 	return protowire.AppendVarint(protowire.AppendTag(out, fieldArg1, protowire.VarintType), arg)
 }
 
+// taskExit is a report of a thread's end.
+func taskExit(group, thread uint64, status syscall.WaitStatus) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(opening(typeTaskExit, group, thread), fieldStatus, protowire.VarintType), uint64(status))
+}
+
+func opening(kind uint16, group, thread uint64) []byte {
+	out := make([]byte, headerBytes)
+	binary.LittleEndian.PutUint16(out, headerBytes)
+	binary.LittleEndian.PutUint16(out[2:], kind)
+	context := protowire.AppendVarint(protowire.AppendTag(nil, fieldGroup, protowire.VarintType), group)
+	context = protowire.AppendVarint(protowire.AppendTag(context, fieldThread, protowire.VarintType), thread)
+	return protowire.AppendBytes(protowire.AppendTag(out, fieldContext, protowire.BytesType), context)
+}
+
 func TestDecode(t *testing.T) {
-	whole := report(typeRawSyscall, exitGroup(), 3, 1)
+	whole := call(typeRawSyscall, exitGroup(), 3, 1)
 	for _, tt := range []struct {
-		name          string
-		message       []byte
-		group, status int
-		ok            bool
+		name    string
+		message []byte
+		want    report
+		ok      bool
 	}{
-		{"an exit", whole, 1, 3, true},
-		{"a status is one byte", report(typeRawSyscall, exitGroup(), 0x1ff, 1), 1, 255, true},
-		{"another process", report(typeRawSyscall, exitGroup(), 0, 7), 7, 0, true},
-		{"another call", report(typeRawSyscall, 1, 0, 1), 0, 0, false},
-		{"another message", report(5, exitGroup(), 0, 1), 0, 0, false},
-		{"nothing", nil, 0, 0, false},
-		{"cut short", whole[:len(whole)-1], 0, 0, false},
-		{"a header that lies", append([]byte{0xff, 0xff}, whole[2:]...), 0, 0, false},
+		{"an exit", whole, report{group: 1, thread: 1, status: 3, ended: true}, true},
+		{"a status is one byte", call(typeRawSyscall, exitGroup(), 0x1ff, 1), report{group: 1, thread: 1, status: 255, ended: true}, true},
+		{"another process", call(typeRawSyscall, exitGroup(), 0, 7), report{group: 7, thread: 1, ended: true}, true},
+		{"a signal", taskExit(1, 4, 9), report{group: 1, thread: 4, status: 137, ended: true, signal: 9}, true},
+		{"a fault that would dump core", taskExit(1, 1, 0x80|11), report{group: 1, thread: 1, status: 139, ended: true, signal: 11}, true},
+		{"a signal is sent", call(typeRawSyscall, senders()[2], 9, 5), report{group: 5, thread: 1, sends: true}, true},
+		{"a thread that leaves", taskExit(1, 1, 3<<8), report{group: 1, thread: 1, status: 3}, true},
+		{"another call", call(typeRawSyscall, 1, 0, 1), report{}, false},
+		{"another message", call(9, exitGroup(), 0, 1), report{}, false},
+		{"nothing", nil, report{}, false},
+		{"cut short", whole[:len(whole)-1], report{}, false},
+		{"a header that lies", append([]byte{0xff, 0xff}, whole[2:]...), report{}, false},
 	} {
-		group, status, ok := decode(tt.message)
-		if ok != tt.ok || ok && (group != tt.group || status != tt.status) {
-			t.Errorf("%s: got process %d, status %d, %v; want %d, %d, %v", tt.name, group, status, ok, tt.group, tt.status, tt.ok)
+		if got, ok := decode(tt.message); ok != tt.ok || ok && got != tt.want {
+			t.Errorf("%s: got %+v, %v; want %+v, %v", tt.name, got, ok, tt.want, tt.ok)
 		}
 	}
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(report(typeRawSyscall, exitGroup(), 3, 1))
+	f.Add(call(typeRawSyscall, exitGroup(), 3, 1))
+	f.Add(taskExit(1, 1, 9))
 	f.Add([]byte{8, 0, 6, 0, 0, 0, 0, 0, 0x0a, 0xff})
 	f.Fuzz(func(t *testing.T, message []byte) {
-		if _, status, ok := decode(message); ok && (status < 0 || status > 255) {
-			t.Errorf("status %d", status)
+		if r, ok := decode(message); ok && (r.status < 0 || r.status > 255) {
+			t.Errorf("status %d", r.status)
 		}
 	})
 }
@@ -80,12 +98,16 @@ func TestListener(t *testing.T) {
 	if n, err := conn.Read(answer); err != nil || string(answer[:n]) != string(greeting) {
 		t.Fatalf("the greeting is answered by %q, %v", answer[:n], err)
 	}
-	send(report(typeRawSyscall, exitGroup(), 9, 2)) // a child of the program
+	send(call(typeRawSyscall, exitGroup(), 9, 2)) // a child of the program
 	send([]byte("rubbish, with no meaning"))
-	send(report(typeRawSyscall, exitGroup(), 4, 1))
-	send(report(typeRawSyscall, exitGroup(), 5, 1)) // cannot be: it is gone
-	if got := <-mine; got != 4 {
-		t.Errorf("status %d, want 4", got)
+	send(call(typeRawSyscall, exitGroup(), 4, 1))
+	send(call(typeRawSyscall, exitGroup(), 5, 1)) // cannot be: it is gone
+	if got := <-mine; got.Status != 4 || got.Foreign {
+		t.Errorf("got %+v, want status 4", got)
+	}
+	conn.Close()
+	if got, more := <-mine; more {
+		t.Errorf("the kernel is gone, and still it says %+v", got)
 	}
 	l.Forget(os.Getpid())
 	if err := l.Close(); err != nil {
@@ -96,11 +118,60 @@ func TestListener(t *testing.T) {
 	}
 	select {
 	case got := <-other:
-		t.Errorf("another sandbox heard of status %d", got)
+		t.Errorf("another sandbox heard of %+v", got)
 	default:
 	}
 	if _, err := os.Stat(filepath.Join(dir, "exits.sock")); !os.IsNotExist(err) {
 		t.Errorf("the socket is left behind: %v", err)
+	}
+}
+
+// A kernel that dies says nothing, unless the program's first thread had left.
+func TestAKernelThatDies(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		sent [][]byte
+		want []sandbox.Ending
+	}{
+		{"nothing was said", nil, nil},
+		{"a child ended", [][]byte{call(typeRawSyscall, exitGroup(), 9, 2), taskExit(3, 3, 9)}, nil},
+		{"another thread left", [][]byte{taskExit(1, 2, 0)}, nil},
+		{"the first thread left", [][]byte{taskExit(1, 1, 3<<8)}, []sandbox.Ending{{Status: 3}}},
+		{"a signal came from nowhere", [][]byte{taskExit(1, 2, 9), taskExit(1, 1, 9)}, []sandbox.Ending{{Status: 137, Foreign: true}}},
+		{"a signal was sent inside", [][]byte{call(typeRawSyscall, senders()[0], 1, 7), taskExit(1, 1, 9)}, []sandbox.Ending{{Status: 137}}},
+		{"a fault", [][]byte{taskExit(1, 1, 11)}, []sandbox.Ending{{Status: 139}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			l, err := Listen(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			heard := l.Expect(os.Getpid())
+			conn, err := net.Dial("unixpacket", filepath.Join(dir, "exits.sock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, message := range append([][]byte{{8, 1}}, tt.sent...) {
+				if _, err := conn.Write(message); err != nil {
+					t.Fatal(err)
+				}
+				if len(message) == 2 { // the greeting is answered
+					if _, err := conn.Read(make([]byte, 64)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			conn.Close()
+			var got []sandbox.Ending
+			for e := range heard {
+				got = append(got, e)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("heard %v, want %v", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"slices"
+	"syscall"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -15,6 +17,17 @@ func exitGroup() int {
 		return 94
 	}
 	return 231
+}
+
+// senders are the calls by which a process can have a signal sent, to itself as
+// well: kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo,
+// pidfd_send_signal, timer_create, which may name any signal, setrlimit and
+// prlimit64, whose limit on CPU time kills, and ptrace.
+func senders() []int {
+	if runtime.GOARCH == "arm64" {
+		return []int{129, 130, 131, 138, 240, 424, 107, 164, 261, 117}
+	}
+	return []int{62, 200, 234, 129, 297, 424, 222, 160, 302, 101}
 }
 
 type session struct {
@@ -35,59 +48,100 @@ type sink struct {
 	Config map[string]string `json:"config"`
 }
 
-// configuration asks for one report per exit_group, sent once the call has set
-// the status for good, with the number of the process.
+// configuration asks for a report of each exit_group, sent once the call has set
+// the status for good, of each thread that ends, for whatever reason, and of each
+// call that may send a signal, before it does; with the numbers of the process and
+// of the thread.
 func configuration(socket string) session {
 	var s session
 	s.Trace.Name = "Default" // gVisor knows no other
-	s.Trace.Points = []point{{Name: fmt.Sprintf("syscall/sysno/%d/exit", exitGroup()), Context: []string{"group_id"}}}
+	context := []string{"group_id", "thread_id"}
+	s.Trace.Points = []point{
+		{Name: fmt.Sprintf("syscall/sysno/%d/exit", exitGroup()), Context: context},
+		{Name: "sentry/task_exit", Context: context},
+	}
+	for _, number := range senders() {
+		s.Trace.Points = append(s.Trace.Points, point{Name: fmt.Sprintf("syscall/sysno/%d/enter", number), Context: context})
+	}
 	s.Trace.Sinks = []sink{{Name: "remote", Config: map[string]string{"endpoint": socket}}}
 	return s
 }
 
-// Field numbers of gVisor's messages, and the type of the one that is asked for
+// Field numbers of gVisor's messages, and the types of those that are asked for
 // (pkg/sentry/seccheck/points of gvisor.dev/gvisor).
 const (
+	typeTaskExit   = 5
 	typeRawSyscall = 6
 	headerBytes    = 8
 
-	fieldContext = 1 // of Syscall: ContextData
+	fieldContext = 1 // of Syscall and TaskExit: ContextData
+	fieldStatus  = 2 // of TaskExit
 	fieldNumber  = 4 // of Syscall
 	fieldArg1    = 5 // of Syscall
+	fieldThread  = 2 // of ContextData
 	fieldGroup   = 4 // of ContextData
 )
 
-// decode reads one message: which process called exit_group, and with what
-// status. ok is false for anything else.
-func decode(message []byte) (group, status int, ok bool) {
-	if len(message) < headerBytes || binary.LittleEndian.Uint16(message[2:]) != typeRawSyscall {
-		return 0, 0, false
+// report is what one message says.
+type report struct {
+	group, thread int
+	// status is written as shells do: 128+N for signal N.
+	status int
+	// ended says that the process as a whole has ended. A thread that ends by
+	// itself may be the first of several; its status counts only if nothing
+	// else is heard.
+	ended bool
+	// signal is what it died of, 0 if it exited.
+	signal syscall.Signal
+	// sends says instead that the process calls for a signal to be sent.
+	sends bool
+}
+
+// decode reads one message. ok is false for anything else than the two reports.
+func decode(message []byte) (r report, ok bool) {
+	if len(message) < headerBytes {
+		return report{}, false
 	}
+	kind := binary.LittleEndian.Uint16(message[2:])
 	header := int(binary.LittleEndian.Uint16(message))
-	if header < headerBytes || header > len(message) {
-		return 0, 0, false
+	if header < headerBytes || header > len(message) || kind != typeTaskExit && kind != typeRawSyscall {
+		return report{}, false
 	}
-	var number, arg uint64
+	numbers := map[protowire.Number]uint64{}
 	var context []byte
 	ok = fields(message[header:], func(field protowire.Number, n uint64, bytes []byte) {
-		switch field {
-		case fieldContext:
+		if numbers[field] = n; field == fieldContext {
 			context = bytes
-		case fieldNumber:
-			number = n
-		case fieldArg1:
-			arg = n
 		}
 	})
-	if !ok || number != uint64(exitGroup()) {
-		return 0, 0, false
+	number := int(numbers[fieldNumber])
+	r.sends = kind == typeRawSyscall && slices.Contains(senders(), number)
+	if !ok || kind == typeRawSyscall && number != exitGroup() && !r.sends {
+		return report{}, false
 	}
 	ok = fields(context, func(field protowire.Number, n uint64, _ []byte) {
-		if field == fieldGroup {
-			group = int(n)
+		switch field {
+		case fieldGroup:
+			r.group = int(n)
+		case fieldThread:
+			r.thread = int(n)
 		}
 	})
-	return group, int(arg & 0xff), ok
+	if r.sends {
+		return r, ok
+	}
+	if kind == typeRawSyscall {
+		r.status, r.ended = int(numbers[fieldArg1]&0xff), true
+		return r, ok
+	}
+	ws := syscall.WaitStatus(numbers[fieldStatus])
+	if ws.Signaled() {
+		r.signal = ws.Signal()
+		r.status, r.ended = 128+int(r.signal), true
+		return r, ok
+	}
+	r.status = int(uint8(ws >> 8))
+	return r, ok
 }
 
 // fields calls f for each field of a message that is a number or bytes.

@@ -93,6 +93,11 @@ func (r Runtime) flags(root, log string) []string {
 		"--root=" + root,
 		"--shared-root=" + r.SharedRoot,
 		"--log=" + log,
+		"--panic-log=" + PanicFile(root),
+		// A signal to the kernel is passed on to the program, which then seems to
+		// have died of it. A fault is passed on to nobody; for the others see
+		// package exitcall.
+		fmt.Sprintf("--panic-signal=%d", syscall.SIGSEGV),
 		"--platform=" + r.Platform,
 		"--network=none",
 		"--ignore-cgroups", // sandboxd has its own, see package cgroup
@@ -108,9 +113,6 @@ func (r Runtime) flags(root, log string) []string {
 	}
 	return flags
 }
-
-// LogFile is where runsc writes its own failures for a sandbox with this root.
-func LogFile(root string) string { return filepath.Join(root, "runsc.log") }
 
 // Run is the command line that boots a bundle and stays attached to it.
 func (r Runtime) Run(root, bundle, id string) []string {

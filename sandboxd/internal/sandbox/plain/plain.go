@@ -56,7 +56,9 @@ func New(cfg Config, spawner *spawn.Spawner) *Maker { return &Maker{cfg: cfg, sp
 func (m *Maker) Build(context.Context, image.Image) error { return ErrNoImages }
 
 // Restore fails likewise.
-func (m *Maker) Restore(context.Context, string) (sandbox.Sandbox, error) { return nil, ErrNoImages }
+func (m *Maker) Restore(context.Context, string, <-chan struct{}) (sandbox.Sandbox, error) {
+	return nil, ErrNoImages
+}
 
 // Boot starts one interpreter in an empty folder of its own.
 func (m *Maker) Boot(ctx context.Context) (sandbox.Sandbox, error) {

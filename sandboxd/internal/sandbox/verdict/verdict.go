@@ -31,11 +31,12 @@ type Evidence struct {
 	Started bool
 	// Stop is the daemon's own doing, whatever else happened afterwards.
 	Stop Stop
-	// Status is the exit status of the runtime's process: the program's own,
-	// or 128+N for signal N, or 128 if the runtime failed.
+	// Status is the program's exit status, or 128+N for signal N, as what lies
+	// below the program reported it.
 	Status int
-	// RuntimeError is what the runtime logged as its own failure.
-	RuntimeError string
+	// Failure says that the sandbox failed under the program, and how; "" if it
+	// did not.
+	Failure string
 	// OOMKills counts processes of the sandbox that the kernel killed.
 	OOMKills int64
 	// Stderr is the end of the program's stderr.
@@ -47,6 +48,7 @@ type Verdict struct {
 	Outcome   api.Outcome
 	ExitCode  int
 	Exception string
+	Cause     api.Cause
 	Message   string
 }
 
@@ -68,17 +70,26 @@ func Decide(e Evidence) Verdict {
 	case e.Stop == StoppedMemory:
 		v.Outcome, v.Message = api.OutOfMemory, "the memory limit was reached"
 		return v
+	case !e.Started && e.Failure != "":
+		v.Outcome, v.Cause, v.Message = api.InfraError, api.CauseStart, "the sandbox failed before it took the program: "+e.Failure
+		return v
+	case e.Stop == StoppedTime && e.Failure != "":
+		v.Outcome, v.Cause, v.Message = api.InfraError, api.CauseStuck, e.Failure
+		return v
+	case e.Stop == StoppedTime && !e.Started:
+		v.Outcome, v.Cause, v.Message = api.InfraError, api.CauseStuck, "the sandbox did not take the program"
+		return v
 	case e.Stop == StoppedTime:
 		v.Outcome, v.Message = api.Timeout, "the time limit was reached"
 		return v
 	case e.Stop == StoppedOutput:
 		v.Outcome, v.Message = api.OutputLimit, "the output limit was reached"
 		return v
-	case e.RuntimeError != "":
-		v.Outcome, v.Message = api.InfraError, "the sandbox failed: "+e.RuntimeError
+	case e.Failure != "":
+		v.Outcome, v.Cause, v.Message = api.InfraError, api.CauseDied, e.Failure
 		return v
 	case !e.Started:
-		v.Outcome, v.Message = api.InfraError, fmt.Sprintf("the sandbox ended with status %d before it took the program", e.Status)
+		v.Outcome, v.Cause, v.Message = api.InfraError, api.CauseStart, fmt.Sprintf("the sandbox ended with status %d before it took the program", e.Status)
 		return v
 	}
 	v.ExitCode = e.Status
@@ -97,10 +108,15 @@ func Decide(e Evidence) Verdict {
 	if e.Status == 1 {
 		v.Exception = ExceptionClass(e.Stderr)
 	}
-	if v.Exception == "MemoryError" {
-		v.Outcome = api.OutOfMemory
-	}
 	return v
+}
+
+// Status writes a status in words: 128+N is signal N.
+func Status(status int) string {
+	if n := status - 128; n >= 1 && n <= maxSignal {
+		return fmt.Sprintf("%d (signal %d)", status, n)
+	}
+	return fmt.Sprint(status)
 }
 
 // ExceptionClass reads the class from the last traceback's last line: the last

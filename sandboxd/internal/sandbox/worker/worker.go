@@ -26,6 +26,12 @@ const (
 	Run        = "RUN\n"
 )
 
+// What the daemon writes to a clone that is awake, one byte.
+const (
+	Rehearse byte = 0 // then be ready
+	Go       byte = 1 // be ready at once
+)
+
 // Mode says what a worker waits for.
 type Mode string
 

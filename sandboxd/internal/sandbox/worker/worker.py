@@ -99,8 +99,9 @@ def _main():
             os.write(1, b"CHECKPOINT\n")
             f.read()
         os.write(1, b"AWAKE\n")
-        os.read(0, 1)
-        rehearse(wake)
+        if os.read(0, 1) == b"\0":
+            rehearse(wake)
+            fail_to_spawn()
         # Every clone woke up with the same generators. The string hash seed
         # cannot change in a live interpreter; it is fixed alike for every
         # sandbox, warm and cold, so that no result depends on it.
@@ -114,7 +115,6 @@ def _main():
             module = sys.modules.get(name)
             if module is not None:
                 reseed(module)
-    fail_to_spawn()
     os.write(1, b"READY\n")
 
     # One read for most programs: each system call costs more in a sandbox.

@@ -23,8 +23,8 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -51,7 +51,9 @@ type Config struct {
 	Metrics    *metrics.Metrics
 	// MaxBody bounds a request in bytes.
 	MaxBody int64
-	Log     *slog.Logger
+	// BodyTime bounds the arrival of a request's body.
+	BodyTime time.Duration
+	Log      *slog.Logger
 }
 
 type handler struct{ Config }
@@ -82,19 +84,13 @@ func WithToken(next http.Handler, token string) http.Handler {
 }
 
 func (h *handler) run(w http.ResponseWriter, r *http.Request) {
-	var req api.Request
-	// The body is read to its end before the call begins: only then does
-	// net/http notice a client that goes away.
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
-	if err == nil {
-		d := json.NewDecoder(strings.NewReader(string(body)))
-		d.DisallowUnknownFields()
-		err = d.Decode(&req)
-		if err == nil && d.InputOffset() < int64(len(strings.TrimRight(string(body), " \t\r\n"))) {
-			err = fmt.Errorf("more follows it, from byte %d", d.InputOffset())
-		}
+	body, ok := h.body(w, r, h.MaxBody)
+	if !ok {
+		return
 	}
+	req, err := decodeRequest(body)
 	if err != nil {
+		h.Metrics.Refused.WithLabelValues(api.CodeBadRequest).Inc()
 		fail(w, http.StatusBadRequest, api.Failure{Code: api.CodeBadRequest, Message: "request is not a JSON object of the documented shape: " + err.Error()})
 		return
 	}
@@ -107,21 +103,47 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
 	if err := json.NewEncoder(w).Encode(result); err != nil && r.Context().Err() == nil {
 		h.Log.Warn("result could not be sent", "sandbox", result.SandboxID, "err", err)
 	}
 }
 
-func (h *handler) reserve(w http.ResponseWriter, r *http.Request) {
-	var req api.ReserveRequest
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<10))
-	if err == nil && len(body) > 0 {
-		err = json.Unmarshal(body, &req)
-	}
+// body reads a request's body to its end, before the call begins: only then does
+// net/http notice a client that goes away. ok is false if it was answered already.
+func (h *handler) body(w http.ResponseWriter, r *http.Request, most int64) (body []byte, ok bool) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(h.BodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err == nil {
-		err = req.Validate()
+		_ = control.SetReadDeadline(time.Time{}) // a call may take longer
+		return body, true
 	}
+	f, status := api.Failure{Code: api.CodeBadRequest, Message: "request could not be read: " + err.Error()}, http.StatusBadRequest
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		f.Message = fmt.Sprintf("request is larger than %d bytes: send a smaller program or raise --max-code", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		f.Message, status = fmt.Sprintf("request did not arrive within %s", h.BodyTime), http.StatusRequestTimeout
+	}
+	h.Metrics.Refused.WithLabelValues(f.Code).Inc()
+	w.Header().Set("Connection", "close")
+	fail(w, status, f)
+	return nil, false
+}
+
+// answerTime bounds the writing of an answer to a client that does not read it.
+const answerTime = 30 * time.Second
+
+func (h *handler) reserve(w http.ResponseWriter, r *http.Request) {
+	body, ok := h.body(w, r, 1<<10)
+	if !ok {
+		return
+	}
+	req, err := decodeReserve(body)
 	if err != nil {
+		h.Metrics.Refused.WithLabelValues(api.CodeBadRequest).Inc()
 		fail(w, http.StatusBadRequest, api.Failure{Code: api.CodeBadRequest, Message: "request is neither empty nor a JSON object of the documented shape: " + err.Error()})
 		return
 	}
@@ -168,7 +190,7 @@ func (h *handler) takesCalls(w http.ResponseWriter) bool {
 
 // refuse turns the service's errors into answers.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
+	if r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), serve.ErrStopping) {
 		h.Metrics.Refused.WithLabelValues("client_gone").Inc()
 		return // nobody listens
 	}
@@ -180,7 +202,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, admission.ErrFull):
 		f.Code, status, f.RetryAfterMS = api.CodeBusy, http.StatusTooManyRequests, h.RetryAfter().Milliseconds()
-	case errors.Is(err, admission.ErrClosed), errors.Is(err, context.Canceled):
+	case errors.Is(err, admission.ErrClosed), errors.Is(err, serve.ErrStopping), errors.Is(err, context.Canceled):
 		f.Code, f.RetryAfterMS = api.CodeStopping, 1000
 	case errors.As(err, &tripped):
 		f.Code, f.RetryAfterMS = api.CodeTripped, tripped.RetryAfter.Milliseconds()

@@ -7,6 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
+// Reasons of Replaced.
+const (
+	DiedWaiting = "died_waiting" // on its own, before anybody took it
+	DiedTaken   = "died_taken"   // with a caller's program in hand, not yet begun
+)
+
 // Metrics is everything the daemon counts. Make it with New.
 type Metrics struct {
 	Registry *prometheus.Registry
@@ -23,6 +29,9 @@ type Metrics struct {
 	MakeFailures *prometheus.CounterVec
 	// BuildFailures counts images that could not be built, by image.
 	BuildFailures *prometheus.CounterVec
+	// Replaced counts sandboxes that were ready and died before a program had
+	// begun in them, by reason.
+	Replaced *prometheus.CounterVec
 	// Ready is the number of waiting sandboxes, by image.
 	Ready *prometheus.GaugeVec
 	// ColdFallbacks counts calls that had to boot because no warm sandbox came.
@@ -56,6 +65,8 @@ func New() *Metrics {
 			Help: "Sandboxes that did not start, by image."}, []string{"image"}),
 		BuildFailures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sandboxd_build_failures_total",
 			Help: "Attempts to build an image that failed; its programs start cold until one succeeds."}, []string{"image"}),
+		Replaced: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sandboxd_replaced_total",
+			Help: "Ready sandboxes that died before a program had begun in them, by reason."}, []string{"reason"}),
 		Ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sandboxd_pool_ready",
 			Help: "Warm sandboxes waiting, by image."}, []string{"image"}),
 		ColdFallbacks: prometheus.NewCounter(prometheus.CounterOpts{Name: "sandboxd_cold_fallbacks_total",
@@ -67,7 +78,7 @@ func New() *Metrics {
 		Tripped: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sandboxd_tripped",
 			Help: "1 while the circuit breaker refuses calls."}),
 	}
-	m.Registry.MustRegister(m.Calls, m.Refused, m.QueueWait, m.Start, m.Run, m.Made, m.MakeFailures, m.BuildFailures, m.Ready,
+	m.Registry.MustRegister(m.Calls, m.Refused, m.QueueWait, m.Start, m.Run, m.Made, m.MakeFailures, m.BuildFailures, m.Replaced, m.Ready,
 		m.ColdFallbacks, m.Swept, m.CleanupFailures, m.Tripped,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

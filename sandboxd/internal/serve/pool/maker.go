@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/metrics"
 )
 
 // make is one maker: it makes whatever is needed most, until the pool closes.
 func (p *Pool) make() {
 	for {
-		s, build := p.next()
+		s, build, hurry := p.next()
 		if s == nil {
 			return
 		}
@@ -20,7 +21,7 @@ func (p *Pool) make() {
 			continue
 		}
 		begin := time.Now()
-		box, err := p.maker.Restore(p.ctx, s.image.Name)
+		box, err := p.maker.Restore(p.ctx, s.image.Name, hurry)
 		if err != nil {
 			p.failed(s, err)
 			continue
@@ -31,24 +32,43 @@ func (p *Pool) make() {
 }
 
 // next waits until something must be made, and claims it: a sandbox, or an
-// image. nil: the pool closed.
-func (p *Pool) next() (s *stock, build bool) {
+// image. hurry is closed when somebody waits for the sandbox. nil: the pool closed.
+func (p *Pool) next() (s *stock, build bool, hurry <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !p.closed {
 		now := time.Now()
 		if s := p.toBuild(now); s != nil {
 			s.building = true
-			return s, true
+			return s, true, nil
 		}
 		if s := p.neediest(now); s != nil {
 			s.making++
-			return s, false
+			return s, false, s.pace()
 		}
 		p.changed.Wait()
 	}
-	return nil, false
+	return nil, false, nil
 }
+
+// pace returns the channel that is closed once somebody waits for what is begun
+// now; it is closed already if somebody does.
+func (s *stock) pace() <-chan struct{} {
+	if len(s.waiting) > 0 {
+		return urgent
+	}
+	if s.hurry == nil {
+		s.hurry = make(chan struct{})
+	}
+	return s.hurry
+}
+
+// urgent is closed.
+var urgent = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // toBuild returns a stock whose image is due for another build: it could not be
 // built, or nothing can be restored from it. Restores still under way come first.
@@ -103,7 +123,8 @@ func (p *Pool) made(s *stock, box sandbox.Sandbox) {
 	p.work.Go(func() { p.watch(s, box) })
 }
 
-// failed pauses the image and sends its waiters to cold sandboxes.
+// failed has another one made; if it fails again and again, it pauses the image and
+// sends its waiters to cold sandboxes.
 func (p *Pool) failed(s *stock, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,11 +133,15 @@ func (p *Pool) failed(s *stock, err error) {
 		return
 	}
 	s.failures++
+	p.metrics.MakeFailures.WithLabelValues(s.image.Name).Inc()
+	p.log.Error("sandbox could not be restored", "image", s.image.Name, "failures", s.failures, "err", err)
+	if s.failures < failuresToPause {
+		p.changed.Broadcast()
+		return
+	}
 	s.pauseTo = time.Now().Add(failurePause)
 	time.AfterFunc(failurePause, p.changed.Broadcast)
 	s.turnAway()
-	p.metrics.MakeFailures.WithLabelValues(s.image.Name).Inc()
-	p.log.Error("sandbox could not be restored", "image", s.image.Name, "failures", s.failures, "err", err)
 }
 
 // watch replaces a sandbox that dies while it waits.
@@ -135,6 +160,7 @@ func (p *Pool) watch(s *stock, box sandbox.Sandbox) {
 	}
 	p.mu.Unlock()
 	if i >= 0 {
+		p.metrics.Replaced.WithLabelValues(metrics.DiedWaiting).Inc()
 		p.log.Warn("a waiting sandbox died and is replaced", "sandbox", box.ID(), "image", s.image.Name)
 		if err := box.Destroy(); err != nil {
 			p.metrics.CleanupFailures.Inc()

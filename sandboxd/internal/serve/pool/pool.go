@@ -28,7 +28,9 @@ var ErrClosed = errors.New("pool is closed")
 // Maker makes sandboxes.
 type Maker interface {
 	Build(ctx context.Context, img image.Image) error
-	Restore(ctx context.Context, name string) (sandbox.Sandbox, error)
+	// Restore makes a warm sandbox. hurry is closed as soon as somebody waits for
+	// it; until then it is to be made at leisure.
+	Restore(ctx context.Context, name string, hurry <-chan struct{}) (sandbox.Sandbox, error)
 	Boot(ctx context.Context) (sandbox.Sandbox, error)
 }
 
@@ -43,11 +45,14 @@ type Config struct {
 	WarmWait time.Duration
 }
 
-// failuresToRebuild is how many restores in a row may fail before the image is
-// built anew; failurePause is the pause after a failure. An image that cannot be
+// failuresToPause is how many restores in a row may fail before those who wait are
+// sent to cold sandboxes: of many thousand restores some fail, and the next one
+// does not. failuresToRebuild is how many may fail before the image is built anew;
+// failurePause is the pause after a failure. An image that cannot be
 // built is tried again after buildRetry, then after twice that, up to
 // maxBuildRetry.
 const (
+	failuresToPause   = 2
 	failuresToRebuild = 3
 	failurePause      = time.Second
 	buildRetry        = 5 * time.Second
@@ -83,6 +88,7 @@ type stock struct {
 	target   int
 	ready    []sandbox.Sandbox
 	making   int
+	hurry    chan struct{} // of those in the making while nobody waits; nil if there are none
 	waiting  []chan sandbox.Sandbox
 	failures int       // restores in a row; reset by success and by a build
 	pauseTo  time.Time // no restore before
@@ -185,6 +191,10 @@ func (p *Pool) Take(ctx context.Context, name string, cold bool) (sandbox.Sandbo
 	}
 	delivery := make(chan sandbox.Sandbox, 1)
 	s.waiting = append(s.waiting, delivery)
+	if s.hurry != nil {
+		close(s.hurry)
+		s.hurry = nil
+	}
 	p.changed.Broadcast()
 	p.mu.Unlock()
 	return p.await(ctx, s, delivery)
@@ -268,7 +278,7 @@ func (p *Pool) choose(name string) *stock {
 			if len(s.ready) > 0 {
 				return s
 			}
-			if fallback == nil && s.failures == 0 {
+			if fallback == nil && s.failures < failuresToPause {
 				fallback = s
 			}
 		}

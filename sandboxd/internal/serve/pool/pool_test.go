@@ -48,6 +48,7 @@ type maker struct {
 	mu                           sync.Mutex
 	alive, made, booted, built   int
 	inTheMaking, mostInTheMaking int
+	restores, failEvery, hurried int
 	buildTime                    time.Duration
 	buildError, restoreError     error
 }
@@ -60,11 +61,24 @@ func (m *maker) Build(context.Context, image.Image) error {
 	return m.buildError
 }
 
-func (m *maker) Restore(ctx context.Context, name string) (sandbox.Sandbox, error) {
+func (m *maker) Restore(ctx context.Context, name string, hurry <-chan struct{}) (sandbox.Sandbox, error) {
 	m.mu.Lock()
 	m.inTheMaking++
 	m.mostInTheMaking = max(m.mostInTheMaking, m.inTheMaking)
+	m.restores++
+	failing := m.failEvery > 0 && m.restores%m.failEvery == 0
 	m.mu.Unlock()
+	ready := make(chan struct{})
+	defer close(ready)
+	go func() {
+		select {
+		case <-hurry:
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.hurried++
+		case <-ready:
+		}
+	}()
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
@@ -74,6 +88,9 @@ func (m *maker) Restore(ctx context.Context, name string) (sandbox.Sandbox, erro
 	m.inTheMaking--
 	if m.restoreError != nil {
 		return nil, m.restoreError
+	}
+	if failing {
+		return nil, errors.New("one in many")
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -311,6 +328,54 @@ func TestARefillLeavesTheCPUToTheProgramFirst(t *testing.T) {
 			t.Errorf("%d are in the making while a caller waits, want 1 at once", n)
 		}
 		time.Sleep(time.Minute)
+	})
+}
+
+// What is made for somebody who waits is made in a hurry, whether it was begun
+// before or after he came; what nobody waits for is not.
+func TestRefillHurriesOnceSomebodyWaits(t *testing.T) {
+	m := &maker{}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 1}}, m, func(t *testing.T, p *Pool) {
+		hurried := func() int {
+			synctest.Wait()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return m.hurried
+		}
+		take(t, p, image.Bare)
+		time.Sleep(refillDelay)
+		if n := hurried(); n != 0 {
+			t.Errorf("%d were made in a hurry although nobody waited", n)
+		}
+		go func() { _, _ = p.Take(t.Context(), image.Bare, false) }()
+		go func() { _, _ = p.Take(t.Context(), image.Bare, false) }()
+		if n := hurried(); n != 1 {
+			t.Errorf("%d hurry while somebody waits for the one in the making, want 1", n)
+		}
+		time.Sleep(time.Second)
+		if n := hurried(); n != 2 {
+			t.Errorf("%d hurried, want 2: one was begun while somebody waited", n)
+		}
+		time.Sleep(time.Minute)
+		if n := hurried(); n != 2 {
+			t.Errorf("%d hurried, want 2: the last refill was for nobody", n)
+		}
+	})
+}
+
+// A restore that fails now and then costs whoever waits a little time, and no cold
+// start.
+func TestARestoreThatFailsNowAndThenCostsNoCall(t *testing.T) {
+	m := &maker{failEvery: 5}
+	inPool(t, Config{Targets: map[string]int{image.Bare: 1}, WarmWait: time.Minute}, m, func(t *testing.T, p *Pool) {
+		for i := range 50 {
+			if b := take(t, p, image.Bare); !b.warm {
+				t.Errorf("caller %d was sent to a cold sandbox", i)
+			}
+		}
+		if m.built != 1 {
+			t.Errorf("the image was built %d times, want once", m.built)
+		}
 	})
 }
 
