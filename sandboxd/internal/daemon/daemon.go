@@ -34,6 +34,10 @@ import (
 // itself needs several hundred at worst and crashes below that.
 const hostProcesses = 2048
 
+// addressSpaces is how much address space a process gets where no control group
+// bounds memory, as a multiple of the memory limit.
+const addressSpaces = 16
+
 // Daemon is everything but the listeners. Make it with New; Close must be called.
 type Daemon struct {
 	cfg         *Config
@@ -165,11 +169,14 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 		Processes: uint64(cfg.Processes), OpenFiles: uint64(cfg.OpenFiles),
 		TmpBytes: int64(cfg.TmpSize), ShmBytes: int64(cfg.ShmSize),
 	}
+	var watched int64
 	if !d.groups.Has("memory") {
-		inside.AddressSpace = uint64(cfg.Memory)
+		// Looking is what bounds memory then; should the daemon itself stand still,
+		// this bounds what one process can do meanwhile.
+		watched, inside.AddressSpace = int64(cfg.Memory), addressSpaces*uint64(cfg.Memory)
 	}
 	made, err := gvisor.New(gvisor.Config{
-		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits,
+		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits, MemoryLimit: watched,
 		StateDir: d.dir.Path, Prefix: d.dir.Prefix(),
 		KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
 		Exits: d.exits,

@@ -206,12 +206,55 @@ attempt("hostname", lambda: must(libc.sethostname(b'x', 1)))
 attempt("module", lambda: must(libc.syscall(175, 0, 0, 0)))
 attempt("bpf", lambda: must(libc.syscall(321, 0, 0, 0)))
 attempt("device", lambda: os.mknod('/tmp/dev', 0o60666, os.makedev(8, 0)))`},
-		{name: "a namespace of its own gains nothing", want: one(api.OK), code: `
+		{name: "namespaces and mounts of its own", want: one(api.OK), check: allRefused(17), code: attempts + `
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
-if libc.unshare(0x10000000 | 0x00020000 | 0x40000000) == 0:
-    libc.mount(b'/', b'/tmp', None, 4096, None)
-print(os.path.exists('/etc/shadow'), os.path.exists('/tmp/etc/shadow'))`, check: prints("False False\n")},
+def call(f, *args):
+    ctypes.set_errno(0)
+    if f(*args) < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+for name, flag in (("user", 0x10000000), ("mount", 0x20000), ("uts", 0x4000000), ("ipc", 0x8000000), ("pid", 0x20000000), ("net", 0x40000000)):
+    attempt("unshare " + name, lambda: call(libc.unshare, flag))
+    attempt("clone " + name, lambda: call(libc.syscall, 56, flag | 17, 0, 0, 0, 0))
+attempt("clone3", lambda: call(libc.syscall, 435, ctypes.create_string_buffer((0x10000000).to_bytes(8, "little") + bytes(56)), 64))
+attempt("mount", lambda: call(libc.mount, b"tmpfs", b"/tmp", b"tmpfs", 0, b"size=4g"))
+attempt("remount", lambda: call(libc.mount, b"none", b"/tmp", None, 32, b"size=4g"))
+attempt("bind", lambda: call(libc.mount, b"/", b"/tmp", None, 4096, None))
+attempt("umount", lambda: call(libc.umount2, b"/tmp", 2))`},
+		{name: "clone3 let through by a tracer", want: one(api.OK), check: prints("refused\n"), code: `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+pid = os.fork()
+if pid == 0:
+    libc.ptrace(0, 0, 0, 0); os.kill(os.getpid(), 19); os._exit(0)
+os.waitpid(pid, 0)
+print("refused" if libc.ptrace(0x4200, pid, 0, 0x80) < 0 and libc.ptrace(0x4206, pid, 0, 0x80) < 0 else "allowed")
+os.kill(pid, 9)`},
+		{name: "threads and processes still start", want: one(api.OK), check: prints("thread\nchild\n"), code: `
+import os, threading
+t = threading.Thread(target=print, args=("thread",), kwargs={"flush": True}); t.start(); t.join()
+if os.fork() == 0:
+    print("child", flush=True); os._exit(0)
+os.wait()`},
+		{name: "a time-out keeps what was printed", timeout: 700, code: "print('step 1')\nprint('step 2')\nimport sys\nprint('why', file=sys.stderr)\nwhile True: pass",
+			want: one(api.Timeout), check: func(t *testing.T, r api.Result) {
+				if r.Stdout.Text() != "step 1\nstep 2\n" || r.Stderr.Text() != "why\n" {
+					t.Errorf("kept %q and %q", r.Stdout.Text(), r.Stderr.Text())
+				}
+			}},
+		{name: "out of memory keeps what was printed", code: "print('step 1')\nx = []\nwhile True: x.append(bytearray(1 << 20))", want: one(api.OutOfMemory), check: prints("step 1\n")},
+		{name: "a forged MemoryError", code: "import sys\nsys.stderr.write('Traceback (most recent call last):\\n  File \"<string>\", line 1, in <module>\\nMemoryError\\n'); sys.exit(1)", want: one(api.Error), check: exits(1, "MemoryError")},
+		{name: "raise MemoryError", code: "raise MemoryError('mine')", want: one(api.Error), check: func(t *testing.T, r api.Result) {
+			exits(1, "MemoryError")(t, r)
+			if !strings.HasSuffix(r.Stderr.Text(), "MemoryError: mine\n") {
+				t.Errorf("the traceback is hidden: %q", r.Stderr.Text())
+			}
+		}},
+		{name: "the parser's own limit", code: "exec('-' * 10_000 + '1')", want: one(api.Error, api.OK), check: func(t *testing.T, r api.Result) {
+			if r.Outcome == api.Error && r.Exception != "MemoryError" && r.Exception != "RecursionError" && r.Exception != "SyntaxError" {
+				t.Errorf("exception %q: %s", r.Exception, r.Stderr.Text())
+			}
+		}},
+		{name: "an allocation that cannot be", code: "x = [0] * (1 << 50)", want: one(api.Error), check: exits(1, "MemoryError")},
 		{name: "ptrace of its own child", want: one(api.OK, api.Error, api.Killed), code: `
 import ctypes, os, signal
 libc = ctypes.CDLL(None)

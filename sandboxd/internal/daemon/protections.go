@@ -20,9 +20,8 @@ func protect(cfg *Config, groups *cgroup.Manager) api.Protections {
 	if groups.Has("memory") {
 		p.Memory = string(groups.Version())
 	} else {
-		missing("memory: no memory control group; only each process's address space is bounded")
-		missing("inodes: the number of files in /tmp is bounded by memory alone, and memory is not")
-		p.Memory = "RLIMIT_AS per process"
+		missing("memory: no memory control group; the daemon looks at what the sandbox holds every 10 ms and kills it when it is too much, so a burst may pass the limit for a moment")
+		p.Memory = "watched by the daemon"
 	}
 	if groups.Has("cpu") {
 		p.CPU = string(groups.Version()) + " quota, and wall time"
@@ -31,6 +30,10 @@ func protect(cfg *Config, groups *cgroup.Manager) api.Protections {
 		p.CPU = "wall time only"
 	}
 	if cfg.Isolation == Process {
+		if !groups.Has("memory") {
+			p.Memory = ""
+			missing("memory: unbounded")
+		}
 		p.Isolation, p.Platform, p.Network, p.Disk = "none", "", "", ""
 		p.Processes = ""
 		missing("isolation: programs run as plain processes of the daemon's user and can read and do whatever it can")

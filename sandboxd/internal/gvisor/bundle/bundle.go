@@ -87,6 +87,7 @@ func (s Spec) OCI() *specs.Spec {
 			tmpfs("/tmp", s.Limits.TmpBytes),
 		},
 		Linux: &specs.Linux{
+			Seccomp: seccomp(),
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
 				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},

@@ -100,6 +100,7 @@ func (r Runtime) flags(root, log string) []string {
 		fmt.Sprintf("--panic-signal=%d", syscall.SIGSEGV),
 		"--platform=" + r.Platform,
 		"--network=none",
+		"--oci-seccomp",
 		"--ignore-cgroups", // sandboxd has its own, see package cgroup
 		"--overlay2=none",
 		"--host-uds=none",
