@@ -71,6 +71,16 @@ func (k *kernel) Stuck(runtime int) string {
 	return ""
 }
 
+// Signal goes through the kernel: on the host there is no such process.
+func (k *kernel) Signal(signal syscall.Signal) error {
+	conn, err := control.Dial(k.folder, k.id)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Signal(signal, answerPatience)
+}
+
 // memoryFile is the name of the file from which gVisor maps every page of its
 // programs, tmpfs and memfd included.
 const memoryFile = "/memfd:runsc-memory"

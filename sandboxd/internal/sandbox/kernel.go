@@ -26,6 +26,8 @@ type Kernel interface {
 	Failure() string
 	// Stuck says why the kernel does not serve the program, "" if it does.
 	Stuck(pid int) string
+	// Signal sends a signal to the program's first process.
+	Signal(signal syscall.Signal) error
 	// Memory is what the sandbox holds at this moment, in bytes; 0 if unknown.
 	Memory(pid int) int64
 }
@@ -190,6 +192,43 @@ func (s *Instance) stuck() string {
 		return ""
 	}
 	return s.cfg.Kernel.Stuck(s.cmd.Process.Pid)
+}
+
+// A program that is about to be ended is given flushPause to write out what it has
+// printed, again while it does, up to flushPatience.
+const (
+	flushPause    = 50 * time.Millisecond
+	flushPatience = 300 * time.Millisecond
+)
+
+// flush has the program write out what it has printed. It need not obey.
+func (s *Instance) flush() {
+	before := int64(-1)
+	for begin := time.Now(); time.Since(begin) < flushPatience; {
+		_, out, _ := s.stdout.Bytes()
+		_, err, _ := s.stderr.Bytes()
+		if out+err == before {
+			return
+		}
+		before = out + err
+		if s.signal(worker.FlushSignal) != nil {
+			return
+		}
+		select {
+		case <-s.exited:
+			return
+		case <-s.overflow:
+			return
+		case <-time.After(flushPause):
+		}
+	}
+}
+
+func (s *Instance) signal(signal syscall.Signal) error {
+	if s.cfg.Kernel == nil {
+		return s.cmd.Process.Signal(signal)
+	}
+	return s.cfg.Kernel.Signal(signal)
 }
 
 // vanishPatience bounds the wait for the end of killed processes.

@@ -38,7 +38,9 @@ func (s *Instance) Run(ctx context.Context, code string, limit time.Duration) (a
 	failure := ""
 	switch {
 	case e.stop == verdict.StoppedTime:
-		failure = s.stuck() // before it is killed
+		if failure = s.stuck(); failure == "" { // before it is killed
+			s.flush()
+		}
 	case e.heardBy == HeardRuntime:
 		failure = s.failure()
 	case e.foreign:

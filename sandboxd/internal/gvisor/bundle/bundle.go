@@ -48,7 +48,6 @@ func Environment() []string {
 		"HOME=/tmp",
 		"LANG=C.UTF-8",
 		"PYTHONUTF8=1",
-		"PYTHONDONTWRITEBYTECODE=1",
 		"PYTHONHASHSEED=0",
 		"OPENBLAS_NUM_THREADS=1",
 		"OMP_NUM_THREADS=1",

@@ -60,7 +60,7 @@ func dialIn(dir, name string) (net.Conn, error) {
 // Wait returns when the sandbox's process 1 has ended, with its status. Close
 // makes it fail.
 func (c *Conn) Wait() (syscall.WaitStatus, error) {
-	result, err := c.ask("containerManager.Wait")
+	result, err := c.ask("containerManager.Wait", c.id)
 	if err != nil {
 		return 0, err
 	}
@@ -71,12 +71,12 @@ func (c *Conn) Wait() (syscall.WaitStatus, error) {
 	return syscall.WaitStatus(status), nil
 }
 
-// ask calls a method that takes the sandbox's id.
-func (c *Conn) ask(method string) (json.RawMessage, error) {
+// ask calls a method.
+func (c *Conn) ask(method string, arg any) (json.RawMessage, error) {
 	request, err := json.Marshal(struct {
 		Method string `json:"method"`
-		Arg    string `json:"arg"`
-	}{method, c.id})
+		Arg    any    `json:"arg"`
+	}{method, arg})
 	if err != nil {
 		return nil, fmt.Errorf("control request: %w", err)
 	}
@@ -102,7 +102,19 @@ func (c *Conn) Ping(patience time.Duration) error {
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return fmt.Errorf("control request: %w", err)
 	}
-	_, err := c.ask("containerManager.Processes")
+	_, err := c.ask("containerManager.Processes", c.id)
+	return err
+}
+
+// Signal sends a signal to the sandbox's process 1, for at most patience.
+func (c *Conn) Signal(signal syscall.Signal, patience time.Duration) error {
+	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return fmt.Errorf("control request: %w", err)
+	}
+	_, err := c.ask("containerManager.Signal", struct {
+		CID   string
+		Signo int32
+	}{c.id, int32(signal)})
 	return err
 }
 

@@ -37,6 +37,10 @@ print(json.dumps({
 // skipDirs are never needed by a program and make up much of an installation.
 var skipDirs = map[string]bool{"tests": true, "idlelib": true, "ensurepip": true, "lib2to3": true, "turtledemo": true}
 
+// dataDirs are what the C library and Python read besides, where the host has them:
+// the locale of our environment, and time zones.
+var dataDirs = []string{"/usr/lib/locale/C.utf8", "/usr/share/zoneinfo"}
+
 // fileSet maps a path inside the root to where its content is on the host.
 // Directories are implied. A symbolic link inside a Python folder is followed:
 // its content is stored under its own name.
@@ -60,7 +64,7 @@ func hostFiles(ctx context.Context, python string) (fileSet, error) {
 			files[cfg] = cfg
 		}
 	}
-	for _, dir := range l.Paths {
+	for _, dir := range append(l.Paths, dataDirs...) {
 		if err := files.addTree(dir); err != nil {
 			return nil, err
 		}

@@ -119,25 +119,52 @@ func Status(status int) string {
 	return fmt.Sprint(status)
 }
 
-// ExceptionClass reads the class from the last traceback's last line: the last
-// line that is not indented and looks like "Class" or "Class: message".
+// headers are the lines that open a traceback at its outermost level, with what
+// stands before each of its lines.
+var headers = []struct{ line, prefix string }{
+	{"Traceback (most recent call last):", ""},
+	{"  + Exception Group Traceback (most recent call last):", "  | "},
+}
+
+// ExceptionClass reads the class from the last traceback: the first line after its
+// frames, which are indented. What follows is the message, which may look like
+// anything.
 func ExceptionClass(stderr []byte) string {
 	lines := strings.Split(strings.TrimRight(string(stderr), "\n"), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
-		// A message may have several lines: the class stands in the first
-		// line after the frames, which are indented.
-		if !strings.HasPrefix(lines[i], "  ") {
-			continue
+		for _, h := range headers {
+			if lines[i] != h.line {
+				continue
+			}
+			if class := afterFrames(lines[i+1:], h.prefix); class != "" {
+				return class
+			}
 		}
-		if i+1 == len(lines) {
+	}
+	// An error of the parser has no traceback, only the place.
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], "  File \"") {
+			return afterFrames(lines[i:], "")
+		}
+	}
+	return ""
+}
+
+// afterFrames returns the class in the first line that is not indented.
+func afterFrames(lines []string, prefix string) string {
+	for _, line := range lines {
+		line, ok := strings.CutPrefix(line, prefix)
+		if !ok {
 			return ""
 		}
-		class, _, _ := strings.Cut(lines[i+1], ":")
-		class = strings.TrimSpace(class)
-		if !isClass(class) {
+		if strings.HasPrefix(line, "  ") {
 			continue
 		}
-		return class
+		class, _, _ := strings.Cut(line, ":")
+		if class = strings.TrimSpace(class); isClass(class) {
+			return class
+		}
+		return ""
 	}
 	return ""
 }

@@ -65,6 +65,12 @@ func TestExceptionClass(t *testing.T) {
 		{"dotted", "Traceback (most recent call last):\n  File \"x\"\nnumpy.linalg.LinAlgError: Singular matrix\n", "numpy.linalg.LinAlgError"},
 		{"message of several lines", "Traceback (most recent call last):\n  File \"x\"\nValueError: one\ntwo\nthree\n", "ValueError"},
 		{"chained: the last one", "Traceback (most recent call last):\n  File \"x\"\nKeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"y\"\nTypeError: no\n", "TypeError"},
+		{"a message whose lines are indented", "Traceback (most recent call last):\n  File \"x\", line 1, in <module>\n    f()\nValueError: one\n  two\n    three\n", "ValueError"},
+		{"an empty line in the message", "Traceback (most recent call last):\n  File \"x\", line 1, in <module>\nValueError: \n\n  two\n", "ValueError"},
+		{"a group", "  + Exception Group Traceback (most recent call last):\n  |   File \"<string>\", line 1, in <module>\n  | ExceptionGroup: g (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n    | ValueError: 1\n    +---------------- 2 ----------------\n    | Traceback (most recent call last):\n    |   File \"<string>\", line 2, in <module>\n    | TypeError: 2\n    +------------------------------------\n", "ExceptionGroup"},
+		{"a group of one's own", "  + Exception Group Traceback (most recent call last):\n  |   File \"<string>\", line 1, in <module>\n  | __main__.Mine: g (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | ValueError: 1\n    +------------------------------------\n", "__main__.Mine"},
+		{"repeated frames", "Traceback (most recent call last):\n  File \"<string>\", line 1, in f\n  [Previous line repeated 996 more times]\nRecursionError: maximum recursion depth exceeded\n", "RecursionError"},
+		{"a note", "Traceback (most recent call last):\n  File \"x\"\nValueError: v\na note\n", "ValueError"},
 		{"output after it", "Traceback (most recent call last):\n  File \"x\"\nKeyError: 1\nException ignored\n", "KeyError"},
 	}
 	for _, tt := range tests {

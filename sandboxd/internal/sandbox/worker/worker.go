@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"syscall"
 )
 
 //go:embed worker.py
@@ -25,6 +26,10 @@ const (
 	Ready      = "READY\n"
 	Run        = "RUN\n"
 )
+
+// FlushSignal makes a worker write out what the program has printed: SIGRTMAX, of
+// which programs make no use.
+const FlushSignal = syscall.Signal(64)
 
 // What the daemon writes to a clone that is awake, one byte.
 const (
@@ -43,11 +48,14 @@ const (
 	Clone Mode = "checkpoint"
 )
 
+// start runs the worker's source, its first argument, in a namespace of its own and
+// leaves __main__ as it was: the program's.
+const start = `exec(compile(__import__("sys").argv.pop(1), "<worker>", "exec"), {"__name__": "sandboxd"})`
+
 // Args is the command line of a worker. exercise is Python source that is run
 // before the checkpoint, wake what is run in every clone before it is ready.
 func Args(python string, mode Mode, exercise, wake string) []string {
-	// -s keeps user packages out; -B keeps byte code from being written.
-	return []string{python, "-B", "-s", "-c", source, string(mode), exercise, wake}
+	return []string{python, "-c", start, source, string(mode), exercise, wake}
 }
 
 // Frame wraps a program for the worker's stdin.

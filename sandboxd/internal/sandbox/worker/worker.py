@@ -5,90 +5,255 @@
 #
 #   1. import and exercise the image's modules, if it has any
 #   2. with "checkpoint": block until this very process is a restored clone,
-#      write AWAKE, block again until nudged
-#   3. rehearse a program's life; write READY; read one frame (4-byte length,
-#      source) from stdin
+#      write AWAKE, block again until nudged, and rehearse if the nudge says so
+#   3. write READY; read one frame (4-byte length, source) from stdin
 #   4. write RUN, then be the program: as `python3 -c SOURCE` would be
-import sys
+#
+# This file runs in a namespace of its own: __main__ is the program's, untouched.
+import atexit, contextvars, ctypes, gc, io, linecache, os, signal, sys, threading, traceback, types
 
 
-def _main():
-    import atexit, builtins, gc, io, linecache, os, threading, traceback, types
+def hide(*functions):
+    """Takes the frames of functions, and those below the caller's, out of the stack
+    that a program can see.
 
-    mode, exercise, wake = sys.argv[1:]
+    The interpreter leaves out frames that have not reached their first traceable
+    instruction. Where that number lies in a code object is found by looking at
+    functions that differ in it; where that is not clear, nothing is changed.
+    """
+    def probe(n):
+        names = ["x%d" % i for i in range(n)]
+        scope = {}
+        text = "def f(%s):\n  return lambda: (%s)\n" % (", ".join(names), ", ".join(names) or "0")
+        exec(text, scope)
+        return scope["f"].__code__
 
-    def show(kind, value, tb):
-        if sys.stderr is not None:
-            traceback.print_exception(kind, value, tb)
+    probes = [probe(n) for n in (0, 3, 7, 12)]
+    size = min(sys.getsizeof(c) - len(c.co_code) for c in probes)
+    want = [0, 3, 7, 12]
+    at = [
+        offset
+        for offset in range(0, size - 4, 4)
+        if [ctypes.c_int.from_address(id(c) + offset).value for c in probes] == want
+    ]
+    # The number of cells is the same as this one, and stands before it: only the
+    # last that matches can be meant, and it must lie behind the line table.
+    tables = [o for o in range(0, size - 8, 8) if ctypes.c_void_p.from_address(id(probes[1]) + o).value == id(probes[1].co_linetable)]
+    at = [offset for offset in at if tables and offset > tables[-1]]
+    if len(at) != 1:
+        return
+    codes, frame = [f.__code__ for f in functions], sys._getframe(1)
+    while frame is not None:
+        codes.append(frame.f_code)
+        frame = frame.f_back
+    for code in codes:
+        ctypes.c_int.from_address(id(code) + at[0]).value = 1 << 30
 
-    def status_of(e):
-        if e.code is None:
-            return 0
-        if isinstance(e.code, int):
-            return e.code & 0xFF
+
+def deepen(levels):
+    """Gives the calls back that the worker itself has taken of the recursion limit."""
+    limit = sys.getrecursionlimit()
+    thread = ctypes.pythonapi.PyThreadState_Get
+    thread.restype = ctypes.c_void_p
+    state = thread()
+    near = range(limit - 50, limit)
+    at = [
+        offset
+        for offset in range(0, 256, 4)
+        if ctypes.c_int.from_address(state + offset).value in near
+        and ctypes.c_int.from_address(state + offset + 4).value == limit
+    ]
+    if len(at) == 1:
+        left = ctypes.c_int.from_address(state + at[0])
+        left.value += levels
+
+
+def show(kind, value, tb):
+    """What the interpreter prints for an uncaught exception, with source lines."""
+    if sys.stderr is None:
+        return
+    kept, sys.stderr = sys.stderr, io.StringIO()
+    try:
+        sys.__excepthook__(kind, value, tb)
+        lines = sys.stderr.getvalue().split("\n")
+    finally:
+        sys.stderr = kept
+    # The interpreter's own printer does not know the program's lines; the module
+    # does, but lacks other things, as suggestions in some versions.
+    sourced = "".join(traceback.format_exception(kind, value, tb)).split("\n")
+    at, out = 0, []
+    for i, line in enumerate(lines):
+        out.append(line)
+        column = line.find('File "<string>", line ')
+        if column < 0 or line not in sourced[at:]:
+            continue
+        at = sourced.index(line, at) + 1
+        while at < len(sourced) and sourced[at][: column + 2] == " " * (column + 2) and sourced[at] != lines[i + 1]:
+            out.append(sourced[at])
+            at += 1
+    sys.stderr.write("\n".join(out))
+
+
+def status_of(e):
+    if e.code is None:
+        return 0
+    if isinstance(e.code, int):
+        # As a C long becomes a status, and 255 if it is none.
+        return e.code & 0xFF if -(1 << 63) <= e.code < 1 << 63 else 255
+    try:
+        print(e.code, file=sys.stderr)
+    except BaseException:
+        pass
+    return 1
+
+
+def lines_of(source):
+    """Lines as the parser sees them: nothing else than these three ends one."""
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line + "\n" for line in lines]
+
+
+def run(source, name, scope):
+    """Returns the exit status that the interpreter itself would give."""
+    # Tracebacks and inspect find the program's lines here.
+    linecache.cache[name] = (len(source), None, lines_of(source), name)
+    try:
+        exec(compile(source, name, "exec", dont_inherit=True), scope)
+        return 0
+    except SystemExit as e:
+        return status_of(e)
+    except BaseException as e:
+        # Drop this function's own frame; compile errors have no other.
+        tb = e.__traceback__
+        while tb is not None and tb.tb_frame.f_code is run.__code__:
+            tb = tb.tb_next
+        e = e.with_traceback(tb)
+        sys.last_type, sys.last_value, sys.last_traceback = type(e), e, tb
         try:
-            print(e.code, file=sys.stderr)
+            hook = sys.excepthook
+            (show if hook is sys.__excepthook__ else hook)(type(e), e, tb)
+        except SystemExit as again:
+            return status_of(again)
         except BaseException:
-            pass
-        return 1
-
-    def run(source, name, scope):
-        """Returns the exit status that the interpreter itself would give."""
-        lines = source.splitlines(True)
-        if lines and not lines[-1].endswith("\n"):
-            lines[-1] += "\n"
-        # Tracebacks and inspect find the program's lines here.
-        linecache.cache[name] = (len(source), None, lines, name)
-        try:
-            exec(compile(source, name, "exec", dont_inherit=True), scope)
-            return 0
-        except SystemExit as e:
-            return status_of(e)
-        except BaseException as e:
-            # Drop this function's own frames; compile errors have no other.
-            tb = e.__traceback__.tb_next
-            e = e.with_traceback(tb)
-            sys.last_type, sys.last_value, sys.last_traceback = type(e), e, tb
             try:
-                sys.excepthook(type(e), e, tb)
-            except SystemExit as again:
-                return status_of(again)
+                sys.stderr.write("Error in sys.excepthook:\n")
+                traceback.print_exc()
+                sys.stderr.write("\nOriginal exception was:\n")
+                show(type(e), e, tb)
             except BaseException:
-                try:
-                    sys.stderr.write("Error in sys.excepthook:\n")
-                    traceback.print_exc()
-                    sys.stderr.write("\nOriginal exception was:\n")
-                    show(type(e), e, tb)
-                except BaseException:
-                    pass
-            return 130 if isinstance(e, KeyboardInterrupt) else 1
+                pass
+        return 130 if isinstance(e, KeyboardInterrupt) else 1
 
-    def rehearse(source):
-        # Walk the way that a program's life will take: what is touched here
-        # need not be loaded or paged in while a caller waits. Nothing of it
-        # remains that a program could see.
-        kept = sys.stdout, sys.stderr, sys.excepthook
-        sys.excepthook = show
-        with open(os.devnull, "w") as sys.stdout, io.StringIO() as sys.stderr:
-            for text in (source + "\nprint('%d %r' % (6 * 7, 1 / 3))", "raise ValueError"):
-                main = types.ModuleType("rehearsal")
-                run(text, "<rehearsal>", main.__dict__)
-                main.__dict__.clear()
-            sys.stdout.flush()
-        sys.stdout, sys.stderr, sys.excepthook = kept
-        del linecache.cache["<rehearsal>"], sys.last_type, sys.last_value, sys.last_traceback
+
+def rehearse(source):
+    # Walk the way that a program's life will take: what is touched here need
+    # not be loaded or paged in while a caller waits. Nothing of it remains
+    # that a program could see.
+    kept = sys.stdout, sys.stderr, sys.excepthook
+    sys.excepthook = show
+    with open(os.devnull, "w") as sys.stdout, io.StringIO() as sys.stderr:
+        for text in (source + "\nprint('%d %r' % (6 * 7, 1 / 3))", "raise ValueError"):
+            main = types.ModuleType("rehearsal")
+            # Settings of a thread, as decimal's, belong to a context.
+            contextvars.copy_context().run(run, text, "<rehearsal>", main.__dict__)
+            main.__dict__.clear()
         sys.stdout.flush()
-        threading.active_count()
-        gc.collect()
+    sys.stdout, sys.stderr, sys.excepthook = kept
+    del linecache.cache["<rehearsal>"], sys.last_type, sys.last_value, sys.last_traceback
+    sys.stdout.flush()
+    threading.active_count()
+    gc.collect()
 
-    def fail_to_spawn():
-        # The child calls exit_group, and the kernel's report of the program's
-        # own is then not the first that it ever makes.
-        try:
-            os.posix_spawn("/nonexistent", ["nonexistent"], {})
-        except OSError:
-            pass
 
+def fail_to_spawn():
+    # The child calls exit_group, and the kernel's report of the program's own
+    # is then not the first that it ever makes.
+    try:
+        os.posix_spawn("/nonexistent", ["nonexistent"], {})
+    except OSError:
+        pass
+
+
+def reseed():
+    # Every clone woke up with the same generators. The string hash seed cannot
+    # change in a live interpreter; it is fixed alike for every sandbox, warm and
+    # cold, so that no result depends on it.
+    for name, step in (
+        ("random", lambda m: m.seed()),
+        ("numpy.random", lambda m: m.seed()),
+        ("sympy.core.random", lambda m: m.seed()),
+        ("tempfile", lambda m: setattr(m, "_name_sequence", None)),
+        ("uuid", lambda m: setattr(m, "_node", None)),
+    ):
+        module = sys.modules.get(name)
+        if module is not None:
+            step(module)
+
+
+def read_program():
+    # One read for most programs: each system call costs more in a sandbox.
+    frame, size = b"", 4
+    while len(frame) < size:
+        part = os.read(0, min(max(16 << 10, size - len(frame)), 1 << 20))
+        if not part:
+            os._exit(0)  # the daemon let this sandbox go unused
+        frame += part
+        if len(frame) >= 4:
+            size = 4 + int.from_bytes(frame[:4], "big")
+    return frame[4:].decode()
+
+
+def quietly(step, *args):
+    try:
+        step(*args)
+    except BaseException:
+        pass
+
+
+def flush(_signal, _frame):
+    # The daemon is about to end a program at its time limit, and keeps what it
+    # has printed.
+    for stream in (sys.stdout, sys.__stdout__, sys.stderr):
+        quietly(lambda: stream.flush())
+
+
+def clear(scope):
+    """Takes a module's names away in the interpreter's order: its own first."""
+    for private in (True, False):
+        for name in list(scope):  # the values are not to live a moment longer
+            own = isinstance(name, str) and name[:1] == "_" and name[1:2] != "_"
+            if own == private and name != "__builtins__":
+                scope[name] = None
+
+
+def leave(status, scope):
+    # What the interpreter does at exit, without taking apart a hundred modules
+    # that are about to vanish with the sandbox.
+    quietly(threading._shutdown)
+    quietly(atexit._run_exitfuncs)
+    flush(None, None)
+    if threading.active_count() <= 1:
+        # Finalizers of the program's globals may still print.
+        quietly(gc.collect)
+        quietly(clear, scope)
+        quietly(gc.collect)
+    try:
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+    except BaseException as e:
+        if status == 0:
+            status = 120
+        quietly(lambda: sys.stderr.write("Exception ignored in: %r\n%s: %s\n" % (sys.stdout, type(e).__name__, e)))
+    quietly(lambda: sys.stderr.flush())
+    os._exit(status)
+
+
+def main():
+    mode, exercise, wake = sys.argv[1:]
+    hide(run)
+    signal.signal(signal.SIGRTMAX, flush)
     if mode == "checkpoint":
         rehearse(exercise)
         gc.collect()
@@ -102,66 +267,15 @@ def _main():
         if os.read(0, 1) == b"\0":
             rehearse(wake)
             fail_to_spawn()
-        # Every clone woke up with the same generators. The string hash seed
-        # cannot change in a live interpreter; it is fixed alike for every
-        # sandbox, warm and cold, so that no result depends on it.
-        for name, reseed in (
-            ("random", lambda m: m.seed()),
-            ("numpy.random", lambda m: m.seed()),
-            ("sympy.core.random", lambda m: m.seed()),
-            ("tempfile", lambda m: setattr(m, "_name_sequence", None)),
-            ("uuid", lambda m: setattr(m, "_node", None)),
-        ):
-            module = sys.modules.get(name)
-            if module is not None:
-                reseed(module)
+        reseed()
     os.write(1, b"READY\n")
-
-    # One read for most programs: each system call costs more in a sandbox.
-    frame, size = b"", 4
-    while len(frame) < size:
-        part = os.read(0, min(max(16 << 10, size - len(frame)), 1 << 20))
-        if not part:
-            os._exit(0)  # the daemon let this sandbox go unused
-        frame += part
-        if len(frame) >= 4:
-            size = 4 + int.from_bytes(frame[:4], "big")
-    source = frame[4:].decode("utf-8", "surrogateescape")
+    source = read_program()
     os.write(1, b"RUN\n")
-
     sys.argv[:] = ["-c"]
-    sys.orig_argv[:] = [sys.executable, "-c"]
-    main = types.ModuleType("__main__")
-    main.__builtins__ = builtins
-    main.__loader__ = None
-    main.__annotations__ = {}
-    sys.modules["__main__"] = main
-    sys.excepthook = show
-
-    def quietly(step):
-        try:
-            step()
-        except BaseException:
-            pass
-
-    status = run(source, "<string>", main.__dict__)
-    # What the interpreter does at exit, without taking apart a hundred modules
-    # that are about to vanish with the sandbox.
-    quietly(threading._shutdown)
-    quietly(atexit._run_exitfuncs)
-    if threading.active_count() <= 1:
-        # Finalizers of the program's globals may still print.
-        quietly(main.__dict__.clear)
-        quietly(gc.collect)
-    try:
-        if sys.stdout is not None and not sys.stdout.closed:
-            sys.stdout.flush()
-    except BaseException as e:
-        if status == 0:
-            status = 120
-        quietly(lambda: sys.stderr.write("Exception ignored while flushing stdout: %r\n" % (e,)))
-    quietly(lambda: sys.stderr.flush())
-    os._exit(status)
+    sys.orig_argv[:] = [sys.executable, "-c", source]
+    scope = sys.modules["__main__"].__dict__
+    deepen(6)
+    leave(run(source, "<string>", scope), scope)
 
 
-_main()
+main()
