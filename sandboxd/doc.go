@@ -34,6 +34,8 @@
 //	internal/host       what the daemon needs of the machine
 //	  cgroup              memory, CPU and process limits; v1, v2 or none
 //	  spawn               processes that die with the daemon
+//	  reaper              collects what the daemon inherits of killed sandboxes
+//	  proctree            looks at processes and their descendants
 //	  state               the state folder: one daemon, and no survivors
 //
 // # What is not obvious

@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/rootfs"
 	"github.com/sluice-rl/sluice/sandboxd/internal/gvisor/runsc"
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/reaper"
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/spawn"
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/state"
 	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/image"
@@ -45,6 +46,7 @@ type Daemon struct {
 	dir         *state.Dir
 	groups      *cgroup.Manager
 	spawner     *spawn.Spawner
+	reaper      *reaper.Reaper
 	exits       *exitcall.Listener
 	pool        *pool.Pool
 	gate        *admission.Gate
@@ -123,6 +125,9 @@ func (d *Daemon) open() error {
 		d.log.Error("some of what a predecessor left could not be removed", "err", err)
 	}
 	d.spawner = spawn.New()
+	if d.reaper, err = reaper.New(); err != nil {
+		d.log.Warn("dead processes of sandboxes may stay in the process table", "err", err)
+	}
 	return nil
 }
 
@@ -169,14 +174,13 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 		Processes: uint64(cfg.Processes), OpenFiles: uint64(cfg.OpenFiles),
 		TmpBytes: int64(cfg.TmpSize), ShmBytes: int64(cfg.ShmSize),
 	}
-	var watched int64
 	if !d.groups.Has("memory") {
 		// Looking is what bounds memory then; should the daemon itself stand still,
 		// this bounds what one process can do meanwhile.
-		watched, inside.AddressSpace = int64(cfg.Memory), addressSpaces*uint64(cfg.Memory)
+		inside.AddressSpace = addressSpaces * uint64(cfg.Memory)
 	}
 	made, err := gvisor.New(gvisor.Config{
-		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits, MemoryLimit: watched,
+		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits, MemoryLimit: int64(cfg.Memory),
 		StateDir: d.dir.Path, Prefix: d.dir.Prefix(),
 		KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
 		Exits: d.exits,
@@ -281,6 +285,7 @@ func (d *Daemon) Close() error {
 	if d.spawner != nil {
 		d.spawner.Close()
 	}
+	d.reaper.Close()
 	errs = append(errs, d.exits.Close())
 	if d.groups != nil {
 		d.groups.Close()

@@ -241,7 +241,8 @@ os.wait()`},
 					t.Errorf("kept %q and %q", r.Stdout.Text(), r.Stderr.Text())
 				}
 			}},
-		{name: "out of memory keeps what was printed", code: "print('step 1')\nx = []\nwhile True: x.append(bytearray(1 << 20))", want: one(api.OutOfMemory), check: prints("step 1\n")},
+		{name: "out of memory keeps what was printed", code: "import time\nprint('step 1')\nx = []\nwhile True: x.append(bytearray(1 << 20)); time.sleep(0.003)", want: one(api.OutOfMemory), check: prints("step 1\n")},
+		{name: "exec and memory", code: "import os\nos.execv('/usr/bin/python3', ['python3', '-c', 'import time\\nx = bytearray(420 << 20)\\ntime.sleep(0.3)\\nprint(len(x) >> 20)'])", want: one(api.OK), check: prints("420\n")},
 		{name: "a forged MemoryError", code: "import sys\nsys.stderr.write('Traceback (most recent call last):\\n  File \"<string>\", line 1, in <module>\\nMemoryError\\n'); sys.exit(1)", want: one(api.Error), check: exits(1, "MemoryError")},
 		{name: "raise MemoryError", code: "raise MemoryError('mine')", want: one(api.Error), check: func(t *testing.T, r api.Result) {
 			exits(1, "MemoryError")(t, r)

@@ -100,7 +100,7 @@ var corpus = map[string]string{
 	"asyncio":                    "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    print('x')\nasyncio.run(f())\nasyncio.run(f())",
 	"context variables":          "import contextvars\nv = contextvars.ContextVar('v', default=1)\nprint(len(contextvars.copy_context()), v.get())",
 	"threads and their names":    "import threading\nprint(threading.current_thread().name, threading.main_thread() is threading.current_thread(), threading.active_count())",
-	"signals":                    "import signal\nprint([s for s in signal.valid_signals() if signal.getsignal(s) not in (signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler) and s != signal.SIGRTMAX])",
+	"signals":                    "import signal\nprint([s for s in signal.valid_signals() if signal.getsignal(s) not in (signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler) and s != signal.SIGURG])",
 	"what main is":               "import __main__, sys\nprint(__main__.__loader__, __main__.__spec__, __main__.__doc__, __main__.__package__, sys.modules['__main__'] is __main__, vars(__main__) is globals(), dir())",
 	"hooks":                      "import sys, threading\nprint(sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__, sys.unraisablehook is sys.__unraisablehook__, sys.gettrace(), sys.getprofile())",
 	"random, seeded":             "import random\nrandom.seed(5)\nprint(random.random(), random.sample(range(100), 5))",

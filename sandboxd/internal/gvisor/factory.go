@@ -42,7 +42,8 @@ type Config struct {
 	Groups  *cgroup.Manager
 	Limits  bundle.Limits
 	Group   cgroup.Limits
-	// MemoryLimit is kept by looking, where no control group keeps one; 0: one does.
+	// MemoryLimit is a sandbox's, in bytes. It is kept by looking where no control
+	// group keeps it.
 	MemoryLimit int64
 	// StateDir is the daemon's own folder.
 	StateDir string

@@ -47,8 +47,8 @@ type Config struct {
 	Group *cgroup.Group
 	// Kernel tells of the program from below it; nil for a plain process.
 	Kernel Kernel
-	// MemoryLimit is kept by looking, in bytes, where no control group keeps one;
-	// 0 for none.
+	// MemoryLimit is in bytes, 0 for none. It is kept by looking where no control
+	// group keeps it.
 	MemoryLimit int64
 	// Folder is removed with the sandbox; "" for none.
 	Folder string

@@ -8,25 +8,31 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/proctree"
+	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox/worker"
 )
 
 // memoryPoll is how often a running sandbox is looked at for memory kills, and
 // memoryWatch how often for its memory where no control group bounds that.
 const (
-	memoryPoll  = 100 * time.Millisecond
+	memoryPoll  = 50 * time.Millisecond
 	memoryWatch = 10 * time.Millisecond
 )
+
+// flushShare says when a program is told to write out what it has printed: when all
+// but this part of its memory is used.
+const flushShare = 4
 
 // outOfMemory returns a channel that is closed when the kernel has killed a
 // process of the sandbox for its memory: gVisor may outlive the loss of one of its
 // processes and hang, and the time limit would get the blame. Where there is no
 // control group it is closed when the sandbox holds more than its limit.
 func (s *Instance) outOfMemory(ctx context.Context) <-chan struct{} {
-	over, every := func() bool { return s.cfg.Group.Usage().OOMKills > 0 }, memoryPoll
+	over, held, every := func(int64) bool { return s.cfg.Group.Usage().OOMKills > 0 }, s.cfg.Group.Memory, memoryPoll
 	switch {
-	case s.cfg.MemoryLimit > 0 && s.cfg.Kernel != nil:
+	case s.cfg.Group.Memory() == 0 && s.cfg.Kernel != nil && s.cfg.MemoryLimit > 0:
 		pid := s.cmd.Process.Pid
-		over, every = func() bool { return s.cfg.Kernel.Memory(pid) > s.cfg.MemoryLimit }, memoryWatch
+		over, every = func(held int64) bool { return held > s.cfg.MemoryLimit }, memoryWatch
+		held = func() int64 { return s.cfg.Kernel.Memory(pid) }
 	case s.cfg.Group == nil:
 		return nil
 	}
@@ -34,6 +40,7 @@ func (s *Instance) outOfMemory(ctx context.Context) <-chan struct{} {
 	go func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
+		flushed := false
 		for {
 			select {
 			case <-ctx.Done():
@@ -41,10 +48,17 @@ func (s *Instance) outOfMemory(ctx context.Context) <-chan struct{} {
 			case <-s.exited:
 				return
 			case <-tick.C:
-				if over() {
-					close(hit)
-					return
-				}
+			}
+			now := held()
+			if over(now) {
+				close(hit)
+				return
+			}
+			// A memory kill comes without warning, and takes what was printed and
+			// not yet written along.
+			if !flushed && s.cfg.MemoryLimit > 0 && now > s.cfg.MemoryLimit/flushShare*(flushShare-1) {
+				flushed = true
+				_ = s.signal(worker.FlushSignal)
 			}
 		}
 	}()

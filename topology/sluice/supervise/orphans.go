@@ -31,8 +31,8 @@ func (s *Supervisor) collectOrphans() {
 	s.mu.Lock()
 	deaths := s.deaths
 	s.mu.Unlock()
-	if deaths == 0 {
-		return // no child has died, so there can be no orphan
+	if deaths == 0 && os.Getpid() != 1 {
+		return // no child has died, so there can be no orphan; process 1 inherits others'
 	}
 	for _, pid := range childrenOf(os.Getpid()) {
 		s.mu.Lock()

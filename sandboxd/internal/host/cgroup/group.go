@@ -147,6 +147,17 @@ func (g *Group) Usage() Usage {
 	return u
 }
 
+// Memory reads what the group holds at this moment; 0 if it cannot be read.
+func (g *Group) Memory() int64 {
+	switch {
+	case g == nil:
+		return 0
+	case g.version == V1:
+		return readInt(g.dirs["memory"], "memory.usage_in_bytes", "")
+	}
+	return readInt(g.dirs["memory"], "memory.current", "")
+}
+
 // CPU reads the CPU time that the group used; 0 if it cannot be read.
 func (g *Group) CPU() time.Duration {
 	switch {

@@ -27,9 +27,9 @@ const (
 	Run        = "RUN\n"
 )
 
-// FlushSignal makes a worker write out what the program has printed: SIGRTMAX, of
-// which programs make no use.
-const FlushSignal = syscall.Signal(64)
+// FlushSignal makes a worker write out what the program has printed. Of this signal
+// programs make no use, and one that has become another by exec ignores it.
+const FlushSignal = syscall.SIGURG
 
 // What the daemon writes to a clone that is awake, one byte.
 const (

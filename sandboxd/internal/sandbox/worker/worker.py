@@ -253,7 +253,7 @@ def leave(status, scope):
 def main():
     mode, exercise, wake = sys.argv[1:]
     hide(run)
-    signal.signal(signal.SIGRTMAX, flush)
+    signal.signal(signal.SIGURG, flush)
     if mode == "checkpoint":
         rehearse(exercise)
         gc.collect()
