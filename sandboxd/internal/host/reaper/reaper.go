@@ -34,6 +34,8 @@ const patience = 30 * time.Second
 type Reaper struct {
 	stop chan struct{}
 	done sync.WaitGroup
+
+	mu   sync.Mutex
 	seen map[int]time.Time // children that were found dead, and when first
 }
 
@@ -73,6 +75,8 @@ func (r *Reaper) Close() {
 }
 
 func (r *Reaper) collect() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	own, ok := proctree.Read(os.Getpid())
 	if !ok {
 		return
