@@ -149,14 +149,14 @@ func TestTheImportRulesThemselves(t *testing.T) {
 		allowed       bool
 	}{
 		{"stages/advantage-grouper/advantage", module + "/schemas/sluicev1", true},
-		{"stages/advantage-grouper/advantage", module + "/stages/internal/runner", false},
+		{"stages/advantage-grouper/advantage", module + "/stages/internal/kafka", false},
 		{"stages/advantage-grouper/advantage", module + "/topology/process", false},
 		{"stages/advantage-grouper/advantage", "github.com/twmb/franz-go/pkg/kgo", false},
 		{"stages/advantage-grouper/advantage", "net/http", false},
 		{"stages/reward-scorer/scoring", module + "/stages/advantage-grouper/advantage", true},
 		{"stages/sampler/inference", "net/http", true},
-		{"stages/internal/runner", "github.com/twmb/franz-go/pkg/kgo", true},
-		{"stages/sampler", module + "/stages/internal/runner", true},
+		{"stages/internal/kafka", "github.com/twmb/franz-go/pkg/kgo", true},
+		{"stages/sampler", module + "/stages/internal/kafka", true},
 		{"stages/sampler", module + "/stages/prompt-feeder", false},
 		{"stages/sampler", module + "/sandboxd/client", true},
 		{"stages/sampler", module + "/sandboxd/internal/pool", false},
@@ -180,7 +180,7 @@ func TestTheImportRulesThemselves(t *testing.T) {
 		{"topology/embedded/simpolicy", module + "/stages/sampler/toolcall", false},
 		{"topology", module + "/schemas/codec", false},
 		{"schemas/codec", module + "/topology", false},
-		{"integration", module + "/stages/internal/runner", false},
+		{"integration", module + "/stages/internal/kafka", false},
 		{"stages/sampler", module + "/integration/apachekafka", false},
 	} {
 		if why := refused(c.pkg, c.imported); (why == "") != c.allowed {

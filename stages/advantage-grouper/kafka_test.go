@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
 
@@ -30,13 +30,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 	const groups, size = 40, 4
 	rng := rand.New(rand.NewPCG(seed, 1))
-	var records []runner.Output
+	var records []kafka.Output
 	for slot := range uint32(groups) {
 		p := prompt(1, slot, size)
 		p.GroupsInStep = groups
 		p.Budgets = &sluicev1.Budgets{CodeCalls: 1, Turns: 1, TrajectoryTokens: 9, TurnTokens: 9, ObservationTokens: 9, ExecutionTimeoutMs: 9}
 		p.Sampling = &sluicev1.SamplingParameters{Temperature: 1, TopP: 1}
-		records = append(records, runner.Output{Topic: "prompts", Body: p})
+		records = append(records, kafka.Output{Topic: "prompts", Body: p})
 		for i := range uint32(size) {
 			if slot%10 == 9 && i == 3 {
 				continue // lost on its way: the deadline closes this group
@@ -45,7 +45,7 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 				s := scored(1, slot, size, i, 1+copy, float64(rng.IntN(2)))
 				s.Trajectory.Turns = []*sluicev1.Turn{{Tokens: tokens.IDs(uint32(copy)), Logprobs: tokens.Floats(-1), Versions: tokens.Versions(3)}}
 				s.Trajectory.Prompt = proto.Clone(p).(*sluicev1.Prompt)
-				records = append(records, runner.Output{Topic: "scored", Body: s})
+				records = append(records, kafka.Output{Topic: "scored", Body: s})
 			}
 		}
 	}

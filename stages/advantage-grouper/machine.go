@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/group"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 )
 
 const topicGrouped = "grouped"
@@ -60,7 +60,7 @@ func newMachine(cfg config, log *slog.Logger, m *metrics, tells *standstill) *ma
 	}
 }
 
-// Restore implements runner.Machine.
+// Restore implements kafka.Machine.
 func (m *machine) Restore(key string, value []byte) error {
 	if strings.HasSuffix(key, promptSuffix) {
 		return m.restorePrompt(key, value)
@@ -94,15 +94,15 @@ func (m *machine) drop(keys []string) {
 	}
 }
 
-// Refetch implements runner.Machine: the state says it all.
+// Refetch implements kafka.Machine: the state says it all.
 func (m *machine) Refetch() map[string]int64 { return nil }
 
-// Replay implements runner.Machine.
-func (m *machine) Replay(runner.Message) error { return nil }
+// Replay implements kafka.Machine.
+func (m *machine) Replay(kafka.Message) error { return nil }
 
-// Step implements runner.Machine.
-func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error) {
-	var e runner.Effects
+// Step implements kafka.Machine.
+func (m *machine) Step(msg kafka.Message, now time.Time) (kafka.Effects, error) {
+	var e kafka.Effects
 	var err error
 	switch body := msg.Body.(type) {
 	case *sluicev1.Prompt:
@@ -111,13 +111,13 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 		err = m.scored(&e, body, now)
 	}
 	if err != nil {
-		return runner.Effects{}, runner.Reject(err, "refused")
+		return kafka.Effects{}, kafka.Reject(err, "refused")
 	}
 	m.sweep(&e)
 	return e, nil
 }
 
-func (m *machine) prompt(e *runner.Effects, p *sluicev1.Prompt, now time.Time) error {
+func (m *machine) prompt(e *kafka.Effects, p *sluicev1.Prompt, now time.Time) error {
 	place := identity.GroupOf(p.GetGroup())
 	g := m.groups[place]
 	switch {
@@ -149,7 +149,7 @@ func (m *machine) prompt(e *runner.Effects, p *sluicev1.Prompt, now time.Time) e
 }
 
 // scored takes a trajectory into its group and passes it on.
-func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, now time.Time) error {
+func (m *machine) scored(e *kafka.Effects, s *sluicev1.Scored, now time.Time) error {
 	place := identity.GroupOf(s.GetTrajectory().GetPrompt().GetGroup())
 	g := m.groups[place]
 	if g == nil && m.horizon.Past(runOf(place), place.Step) || g != nil && g.Closed() {
@@ -175,7 +175,7 @@ func (m *machine) scored(e *runner.Effects, s *sluicev1.Scored, now time.Time) e
 		m.log.Info("second copy of a member dropped", "member", identity.TrajectoryID(s.GetTrajectory()))
 		return nil
 	}
-	e.Outputs = append(e.Outputs, runner.Output{
+	e.Outputs = append(e.Outputs, kafka.Output{
 		Topic: topicGrouped, Body: &sluicev1.GroupMember{Scored: s, TakenAt: timestamppb.New(now)},
 	})
 	m.refill(e, g, now)
@@ -206,11 +206,11 @@ func (m *machine) add(g *group.Group, now time.Time) {
 	}
 }
 
-func (m *machine) store(e *runner.Effects, g *group.Group) {
-	e.State = append(e.State, runner.StateChange{Key: keyOf(g.Place()), Value: g.State()})
+func (m *machine) store(e *kafka.Effects, g *group.Group) {
+	e.State = append(e.State, kafka.StateChange{Key: keyOf(g.Place()), Value: g.State()})
 }
 
-func (m *machine) close(e *runner.Effects, g *group.Group, now time.Time) error {
+func (m *machine) close(e *kafka.Effects, g *group.Group, now time.Time) error {
 	closed, err := g.Close(m.cfg.rule, now)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (m *machine) close(e *runner.Effects, g *group.Group, now time.Time) error 
 }
 
 // closed writes a closing and remembers its group as closed.
-func (m *machine) closed(e *runner.Effects, g *group.Group, closed *sluicev1.GroupClosed) {
+func (m *machine) closed(e *kafka.Effects, g *group.Group, closed *sluicev1.GroupClosed) {
 	place, key := g.Place(), keyOf(g.Place())
 	if missing := g.Missing(); len(missing) > 0 {
 		m.log.Warn("group closed with members missing", "group", place.String(), "closing", closed.GetClosing().String(),
@@ -231,7 +231,7 @@ func (m *machine) closed(e *runner.Effects, g *group.Group, closed *sluicev1.Gro
 		m.metrics.byCorrectness.Inc()
 		m.log.Info("group is degenerate though its rewards differ: all its answers are equally right or wrong (--degenerate-by)", "group", place.String())
 	}
-	e.Outputs = append(e.Outputs, runner.Output{Topic: topicGrouped, Body: closed})
+	e.Outputs = append(e.Outputs, kafka.Output{Topic: topicGrouped, Body: closed})
 	m.forgetPrompt(e, place)
 	if m.horizon.Keep(runOf(place), place.Step, key) {
 		m.store(e, g)
@@ -241,16 +241,16 @@ func (m *machine) closed(e *runner.Effects, g *group.Group, closed *sluicev1.Gro
 }
 
 // sweep adds the deletion of what is behind the horizon.
-func (m *machine) sweep(e *runner.Effects) {
+func (m *machine) sweep(e *kafka.Effects) {
 	for _, key := range slices.Sorted(maps.Keys(m.forget)) {
-		e.State = append(e.State, runner.StateChange{Key: key})
+		e.State = append(e.State, kafka.StateChange{Key: key})
 	}
 	clear(m.forget)
 }
 
-// Broadcast implements runner.Broadcasts: what the stages before say of their backends,
+// Broadcast implements kafka.Broadcasts: what the stages before say of their backends,
 // and what operators want closed.
-func (m *machine) Broadcast(msg runner.Message, now time.Time) (runner.Effects, error) {
+func (m *machine) Broadcast(msg kafka.Message, now time.Time) (kafka.Effects, error) {
 	switch body := msg.Body.(type) {
 	case *sluicev1.StageStatus:
 		m.clock.to(now)
@@ -259,13 +259,13 @@ func (m *machine) Broadcast(msg runner.Message, now time.Time) (runner.Effects, 
 	case *sluicev1.CloseRequest:
 		return m.request(body, now)
 	}
-	return runner.Effects{}, nil
+	return kafka.Effects{}, nil
 }
 
-// Tick implements runner.Machine. The first one starts the time of the groups that are
+// Tick implements kafka.Machine. The first one starts the time of the groups that are
 // open; every one closes those whose time is over.
-func (m *machine) Tick(now time.Time) (runner.Effects, error) {
-	var e runner.Effects
+func (m *machine) Tick(now time.Time) (kafka.Effects, error) {
+	var e kafka.Effects
 	m.tells.say(m.clock.to(now))
 	if !m.timed {
 		m.timed = true
@@ -280,7 +280,7 @@ func (m *machine) Tick(now time.Time) (runner.Effects, error) {
 			continue
 		}
 		if err := m.close(&e, g, now); err != nil {
-			return runner.Effects{}, err
+			return kafka.Effects{}, err
 		}
 	}
 	m.sweep(&e)
@@ -299,7 +299,7 @@ func (m *machine) openGroups() []identity.Group {
 	return open
 }
 
-// Deadline implements runner.Machine.
+// Deadline implements kafka.Machine.
 func (m *machine) Deadline() (time.Time, bool) {
 	for len(m.timers) > 0 {
 		if g := m.groups[m.timers[0].group]; g != nil && !g.Closed() {

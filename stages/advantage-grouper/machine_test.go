@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
 )
 
@@ -49,7 +49,7 @@ func newPartitionOf(t failer, cfg config) partition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := machinetest.New(start, func() runner.Machine {
+	p, err := machinetest.New(start, func() kafka.Machine {
 		return newMachine(cfg, slog.New(slog.DiscardHandler), m, &standstill{log: slog.New(slog.DiscardHandler)})
 	})
 	if err != nil {

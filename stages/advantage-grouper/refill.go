@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/advantage-grouper/group"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 )
 
 // topicPrompts is where refills are asked for.
@@ -23,7 +23,7 @@ const promptSuffix = "#prompt"
 
 // remember keeps the prompt of an open group, whole as the sampler needs it. A trajectory
 // that was given up unread comes with the stub of one.
-func (m *machine) remember(e *runner.Effects, p *sluicev1.Prompt) {
+func (m *machine) remember(e *kafka.Effects, p *sluicev1.Prompt) {
 	place := identity.GroupOf(p.GetGroup())
 	if !m.cfg.refill || m.prompts[place] != nil || codec.Validate(p) != nil {
 		return
@@ -35,7 +35,7 @@ func (m *machine) remember(e *runner.Effects, p *sluicev1.Prompt) {
 		return // invalid UTF-8, which no decoded message holds
 	}
 	m.prompts[place] = p
-	e.State = append(e.State, runner.StateChange{Key: keyOf(place) + promptSuffix, Value: b})
+	e.State = append(e.State, kafka.StateChange{Key: keyOf(place) + promptSuffix, Value: b})
 }
 
 // restorePrompt takes back what remember kept.
@@ -54,17 +54,17 @@ func (m *machine) restorePrompt(key string, value []byte) error {
 }
 
 // forgetPrompt lets go of a closed group's prompt.
-func (m *machine) forgetPrompt(e *runner.Effects, place identity.Group) {
+func (m *machine) forgetPrompt(e *kafka.Effects, place identity.Group) {
 	if m.prompts[place] == nil {
 		return
 	}
 	delete(m.prompts, place)
-	e.State = append(e.State, runner.StateChange{Key: keyOf(place) + promptSuffix})
+	e.State = append(e.State, kafka.StateChange{Key: keyOf(place) + promptSuffix})
 }
 
 // refill asks once more for the members that infrastructure has lost, and says whether it
 // did.
-func (m *machine) refill(e *runner.Effects, g *group.Group, now time.Time) bool {
+func (m *machine) refill(e *kafka.Effects, g *group.Group, now time.Time) bool {
 	lost, original := g.Lost(), m.prompts[g.Place()]
 	if !m.cfg.refill || len(lost) == 0 || original == nil {
 		return false
@@ -74,6 +74,6 @@ func (m *machine) refill(e *runner.Effects, g *group.Group, now time.Time) bool 
 	g.Refill()
 	m.metrics.refills.Add(float64(len(lost)))
 	m.log.Info("lost members are asked for once more", "group", g.Place().String(), "sample_indices", lost)
-	e.Outputs = append(e.Outputs, runner.Output{Topic: topicPrompts, Body: p})
+	e.Outputs = append(e.Outputs, kafka.Output{Topic: topicPrompts, Body: p})
 	return true
 }

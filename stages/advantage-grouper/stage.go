@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 )
 
@@ -36,6 +36,6 @@ func (c *config) run(ctx context.Context, env *stage.Env) error {
 		return err
 	}
 	tells := &standstill{log: env.Log, board: env.Status}
-	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: "advantage-grouper"},
-		func(int32) runner.Machine { return newMachine(*c, env.Log, m, tells) })
+	return kafka.RunKeyed(ctx, kafka.KeyedConfig{Cluster: env.Kafka, Stage: "advantage-grouper"},
+		func(int32) kafka.Machine { return newMachine(*c, env.Log, m, tells) })
 }

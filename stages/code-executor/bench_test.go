@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
 
@@ -41,9 +41,9 @@ func BenchmarkToolCall(b *testing.B) {
 		defer s.Stop()
 		defer p.Close()
 		took := make([]time.Duration, 0, b.N)
-		calls := make([]runner.Output, b.N)
+		calls := make([]kafka.Output, b.N)
 		for i := range calls {
-			calls[i] = runner.Output{Topic: "code-calls", Body: benchCall(i + 1), RoundRobin: true}
+			calls[i] = kafka.Output{Topic: "code-calls", Body: benchCall(i + 1), RoundRobin: true}
 		}
 		b.ResetTimer()
 		for i := range b.N {
@@ -69,9 +69,9 @@ func BenchmarkCalls(b *testing.B) {
 				s, p := benchExecutor(b, w, slots)
 				defer s.Stop()
 				defer p.Close()
-				calls := make([]runner.Output, b.N)
+				calls := make([]kafka.Output, b.N)
 				for i := range calls {
-					calls[i] = runner.Output{Topic: "code-calls", Body: benchCall(i + 1), RoundRobin: true}
+					calls[i] = kafka.Output{Topic: "code-calls", Body: benchCall(i + 1), RoundRobin: true}
 				}
 				b.ResetTimer()
 				if err := p.Produce(context.Background(), calls...); err != nil {
@@ -85,13 +85,13 @@ func BenchmarkCalls(b *testing.B) {
 }
 
 // benchExecutor starts an executor and sees one call through it.
-func benchExecutor(b *testing.B, w *kafkatest.World, slots int) (*kafkatest.Running, *runner.Producer) {
+func benchExecutor(b *testing.B, w *kafkatest.World, slots int) (*kafkatest.Running, *kafka.Producer) {
 	s, _ := start(w, instant(slots))
-	p, err := runner.NewProducer(context.Background(), w.Cluster(), "bench")
+	p, err := kafka.NewProducer(context.Background(), w.Cluster(), "bench")
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := p.Produce(context.Background(), runner.Output{Topic: "code-calls", Body: benchCall(0), RoundRobin: true}); err != nil {
+	if err := p.Produce(context.Background(), kafka.Output{Topic: "code-calls", Body: benchCall(0), RoundRobin: true}); err != nil {
 		b.Fatal(err)
 	}
 	w.Await("code-results", 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
 )
 
@@ -35,10 +35,10 @@ type handler struct {
 }
 
 // Handle runs the program of a CodeCall.
-func (h *handler) Handle(ctx context.Context, m runner.Message) ([]runner.Output, error) {
+func (h *handler) Handle(ctx context.Context, m kafka.Message) ([]kafka.Output, error) {
 	call, ok := m.Body.(*sluicev1.CodeCall)
 	if !ok {
-		return nil, runner.Reject(fmt.Errorf("a %T on topic %s: the executor works on CodeCall", m.Body, m.Topic), "refused")
+		return nil, kafka.Reject(fmt.Errorf("a %T on topic %s: the executor works on CodeCall", m.Body, m.Topic), "refused")
 	}
 	queued := time.Now()
 	turns := call.GetTrajectory().GetTurns()
@@ -54,7 +54,7 @@ func (h *handler) Handle(ctx context.Context, m runner.Message) ([]runner.Output
 		return nil, err
 	}
 	h.metrics.ran(result)
-	return []runner.Output{{Topic: topicCodeResults, Body: &sluicev1.CodeResult{
+	return []kafka.Output{{Topic: topicCodeResults, Body: &sluicev1.CodeResult{
 		Trajectory: call.GetTrajectory(), CallId: call.GetCallId(),
 		Execution: execution(call.GetCallId(), timeout, result, queued, time.Now(), m.Delivery),
 	}}}, nil
@@ -130,7 +130,7 @@ func known(o api.Outcome) bool {
 }
 
 // giveUp ends the trajectory with all it has.
-func (h *handler) giveUp(call *sluicev1.CodeCall, err error) []runner.Output {
+func (h *handler) giveUp(call *sluicev1.CodeCall, err error) []kafka.Output {
 	t := proto.Clone(call.GetTrajectory()).(*sluicev1.Trajectory)
 	h.metrics.givenUp.Inc()
 	h.log.Error("trajectory given up", "call", call.GetCallId(), "error", err)
@@ -140,7 +140,7 @@ func (h *handler) giveUp(call *sluicev1.CodeCall, err error) []runner.Output {
 	if r, err2 := rollout.Resume(rollout.Config{Stage: name}, t, now); err2 == nil {
 		r.GiveUp(strings.ToValidUTF8(err.Error(), "\uFFFD"), now)
 	}
-	return []runner.Output{{Topic: topicTrajectories, Body: t}}
+	return []kafka.Output{{Topic: topicTrajectories, Body: t}}
 }
 
 func label(callID string) string { return callID[:min(len(callID), api.MaxLabel)] }

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
@@ -155,7 +155,7 @@ func codeCall(n int, code string) *sluicev1.CodeCall {
 
 func put(w *kafkatest.World, calls ...*sluicev1.CodeCall) {
 	for _, c := range calls {
-		w.Put(runner.Output{Topic: "code-calls", Body: c, RoundRobin: true})
+		w.Put(kafka.Output{Topic: "code-calls", Body: c, RoundRobin: true})
 	}
 }
 

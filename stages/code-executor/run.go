@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/client"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/topology/process"
 )
@@ -50,9 +50,9 @@ func (e *executor) run(ctx context.Context, env *stage.Env) error {
 	}
 	shelf := &shelf{sandboxes: boxes, log: env.Log, ready: func(err error) { env.Health.Ready(readyPart, err) }}
 	h := &handler{shelf: shelf, attempts: e.cfg.attempts, metrics: newMetrics(env.Metrics), log: env.Log}
-	return runner.RunShare(ctx, runner.ShareConfig{
+	return kafka.RunShare(ctx, kafka.ShareConfig{
 		Cluster: env.Kafka, Stage: name, Slots: slots, Reserve: shelf.reserve, Lock: e.cfg.lock,
-	}, func(int) runner.Handler { return h })
+	}, func(int) kafka.Handler { return h })
 }
 
 // await waits until sandboxd has run a program of its own, and says how many slots to

@@ -11,7 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
@@ -44,15 +44,15 @@ func TestFlagsThatCannotWorkAreRefused(t *testing.T) {
 }
 
 func TestTokensNameTheirRowsAndNoOthers(t *testing.T) {
-	a := runner.Range{FullTopic: "t.scored", TopicID: "01", Partition: 1, From: 5, To: 9}
+	a := kafka.Range{FullTopic: "t.scored", TopicID: "01", Partition: 1, From: 5, To: 9}
 	seen := map[string]bool{}
-	for _, change := range []func(*runner.Range){
-		func(*runner.Range) {},
-		func(r *runner.Range) { r.FullTopic = "u.scored" },
-		func(r *runner.Range) { r.TopicID = "02" },
-		func(r *runner.Range) { r.Partition = 2 },
-		func(r *runner.Range) { r.From = 4 },
-		func(r *runner.Range) { r.To = 10 },
+	for _, change := range []func(*kafka.Range){
+		func(*kafka.Range) {},
+		func(r *kafka.Range) { r.FullTopic = "u.scored" },
+		func(r *kafka.Range) { r.TopicID = "02" },
+		func(r *kafka.Range) { r.Partition = 2 },
+		func(r *kafka.Range) { r.From = 4 },
+		func(r *kafka.Range) { r.To = 10 },
 	} {
 		b := a
 		change(&b)

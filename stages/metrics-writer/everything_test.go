@@ -8,7 +8,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 )
 
 // hostile is what a model or its program may write.
@@ -16,7 +16,7 @@ const hostile = "'); DROP TABLE trajectories; -- \\' \" ` \x1b[31m {p:String} ?\
 
 // batchOf is a step's messages of every kind, and the rows that they become.
 type batchOf struct {
-	outputs []runner.Output
+	outputs []kafka.Output
 	rows    map[string]uint64
 }
 
@@ -67,7 +67,7 @@ func everything(step uint64) batchOf {
 		return &sluicev1.MemberBatched{SampleIndex: t.GetSampleIndex(), Copy: t.GetCopy(), Fate: sluicev1.BatchFate_BATCH_FATE_TRAINED, LossTokens: 2}
 	}
 	return batchOf{
-		outputs: []runner.Output{
+		outputs: []kafka.Output{
 			{Topic: "scored", Body: right}, {Topic: "scored", Body: wrong},
 			{Topic: "grouped", Body: &sluicev1.GroupMember{Scored: right, TakenAt: at(60)}},
 			{Topic: "grouped", Body: &sluicev1.GroupMember{Scored: wrong, TakenAt: at(61)}},

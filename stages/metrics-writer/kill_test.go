@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 )
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(stage.Main(spec(&probe{
-		at:       func(at runner.RangeStep, _ runner.Range) { die(string(at)) },
-		inserted: func(table string, _ runner.Range) { die(table) },
+		at:       func(at kafka.RangeStep, _ kafka.Range) { die(string(at)) },
+		inserted: func(table string, _ kafka.Range) { die(table) },
 		serial:   os.Getenv(killSerial) != "",
 	})))
 }
@@ -93,7 +93,7 @@ func (b *bench) count(conn driver.Conn, query string) uint64 {
 
 func (b *bench) putRaw(topic, value string) {
 	b.t.Helper()
-	cl, err := runner.NewClient(b.w.Cluster(), "test", "raw")
+	cl, err := kafka.NewClient(b.w.Cluster(), "test", "raw")
 	if err != nil {
 		b.t.Fatal(err)
 	}

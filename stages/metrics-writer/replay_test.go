@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/topology"
@@ -24,7 +24,7 @@ func TestAReplayIsWrittenBesideTheOriginal(t *testing.T) {
 		w.Put(original.outputs...)
 		cluster := w.Cluster()
 		cluster.Namespace = topology.ReplayNamespace(cluster.Namespace, "z")
-		cl, err := runner.NewClient(cluster, "test", "admin")
+		cl, err := kafka.NewClient(cluster, "test", "admin")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestAReplayIsWrittenBesideTheOriginal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p, err := runner.NewProducer(t.Context(), cluster, "test")
+		p, err := kafka.NewProducer(t.Context(), cluster, "test")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/metrics-writer/rows"
 )
 
@@ -32,7 +32,7 @@ type sink struct {
 	log    *slog.Logger
 	ready  func(name string, err error)
 	// inserted is told of each table that a range was inserted into; may be nil.
-	inserted func(table string, r runner.Range)
+	inserted func(table string, r kafka.Range)
 	// turns holds a token for each insert under way.
 	turns      chan struct{}
 	statements map[string]string
@@ -121,8 +121,8 @@ func (s *sink) state(err error) {
 	}
 }
 
-// Write implements runner.Sink.
-func (s *sink) Write(ctx context.Context, r runner.Range) error {
+// Write implements kafka.Sink.
+func (s *sink) Write(ctx context.Context, r kafka.Range) error {
 	select {
 	case s.turns <- struct{}{}:
 		defer func() { <-s.turns }()
@@ -156,7 +156,7 @@ func (s *sink) Write(ctx context.Context, r runner.Range) error {
 	return nil
 }
 
-func (s *sink) rowsOf(m runner.Message, source rows.Source) []rows.Row {
+func (s *sink) rowsOf(m kafka.Message, source rows.Source) []rows.Row {
 	if s.replay != "" {
 		return rows.OfReplay(s.replay, m.Body, source)
 	}
@@ -166,7 +166,7 @@ func (s *sink) rowsOf(m runner.Message, source rows.Source) []rows.Row {
 // token names one range's rows of one table. ClickHouse drops an insert whose token the
 // table knows, so it must be the same for the same rows and for no others. The topic's
 // id tells a topic from a later one of the same name and offsets.
-func token(database string, r runner.Range, table string) string {
+func token(database string, r kafka.Range, table string) string {
 	return fmt.Sprintf("sluice/1/%s/%s/%s/%s", database, r.TopicID, r, table)
 }
 

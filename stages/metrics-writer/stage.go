@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/metrics-writer/rows"
 	"github.com/sluice-rl/sluice/topology"
@@ -41,8 +41,8 @@ func spec(p *probe) stage.Spec {
 // probe lets a test act between steps: at is told of the runner's, inserted of each
 // table. Nil: nobody is told.
 type probe struct {
-	at       func(runner.RangeStep, runner.Range)
-	inserted func(table string, r runner.Range)
+	at       func(kafka.RangeStep, kafka.Range)
+	inserted func(table string, r kafka.Range)
 	// serial keeps inserts from running beside each other.
 	serial bool
 }
@@ -66,7 +66,7 @@ func run(ctx context.Context, env *stage.Env, c config, p *probe) error {
 		}
 		return process.Unusable(err)
 	}
-	return runner.RunRanges(ctx, runner.RangesConfig{
+	return kafka.RunRanges(ctx, kafka.RangesConfig{
 		Cluster: env.Kafka, Stage: "metrics-writer",
 		MaxRecords: c.records, MaxBytes: c.bytes, Interval: c.interval, At: p.at,
 	}, s)

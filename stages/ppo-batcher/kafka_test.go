@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
@@ -42,10 +42,10 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 			}
 		}
 	}
-	var records []runner.Output
+	var records []kafka.Output
 	for len(queues[0])+len(queues[1]) > 0 {
 		if r := rng.IntN(runs); len(queues[r]) > 0 {
-			records = append(records, runner.Output{Topic: "grouped", Body: queues[r][0]})
+			records = append(records, kafka.Output{Topic: "grouped", Body: queues[r][0]})
 			queues[r] = queues[r][1:]
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
@@ -63,7 +63,7 @@ func newMachine(partition int32, cfg config, log *slog.Logger, m *metrics, p *pr
 	}
 }
 
-// Restore implements runner.Machine.
+// Restore implements kafka.Machine.
 func (m *machine) Restore(key string, value []byte) error {
 	if value == nil {
 		id, err := parseKey(key)
@@ -103,7 +103,7 @@ func (m *machine) drop(keys []string) {
 	}
 }
 
-// Refetch implements runner.Machine.
+// Refetch implements kafka.Machine.
 func (m *machine) Refetch() map[string]int64 {
 	if len(m.open) == 0 {
 		return nil
@@ -117,8 +117,8 @@ func (m *machine) Refetch() map[string]int64 {
 	return map[string]int64{topicGrouped: from}
 }
 
-// Replay implements runner.Machine: it does with a record of an open step what Step did.
-func (m *machine) Replay(msg runner.Message) error {
+// Replay implements kafka.Machine: it does with a record of an open step what Step did.
+func (m *machine) Replay(msg kafka.Message) error {
 	s := m.open[idOf(msg)]
 	if s == nil {
 		return nil
@@ -134,9 +134,9 @@ func (m *machine) Replay(msg runner.Message) error {
 	return nil
 }
 
-// Step implements runner.Machine.
-func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error) {
-	var e runner.Effects
+// Step implements kafka.Machine.
+func (m *machine) Step(msg kafka.Message, now time.Time) (kafka.Effects, error) {
+	var e kafka.Effects
 	id := idOf(msg)
 	if m.done[id] || m.open[id] == nil && m.horizon.Past(runOf(id), id.Step) {
 		m.metrics.late.Inc()
@@ -165,17 +165,17 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 	switch {
 	case s.Complete():
 		if err := m.close(&e, s, now); err != nil {
-			return runner.Effects{}, err
+			return kafka.Effects{}, err
 		}
 	case unknown:
-		e.State = append(e.State, runner.StateChange{Key: id.String(), Value: entry{from: s.from}.encode()})
+		e.State = append(e.State, kafka.StateChange{Key: id.String(), Value: entry{from: s.from}.encode()})
 	}
 	m.sweep(&e)
 	return e, nil
 }
 
 // close writes a complete step's batch, announced first, and remembers it as done.
-func (m *machine) close(e *runner.Effects, s *openStep, now time.Time) error {
+func (m *machine) close(e *kafka.Effects, s *openStep, now time.Time) error {
 	id := s.ID()
 	done := entry{done: true}
 	if s.Training() {
@@ -183,9 +183,9 @@ func (m *machine) close(e *runner.Effects, s *openStep, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		e.Outputs = append(e.Outputs, runner.Output{Topic: topicBatches, Body: batch})
+		e.Outputs = append(e.Outputs, kafka.Output{Topic: topicBatches, Body: batch})
 		for _, b := range micro {
-			e.Outputs = append(e.Outputs, runner.Output{Topic: topicBatches, Body: b})
+			e.Outputs = append(e.Outputs, kafka.Output{Topic: topicBatches, Body: b})
 		}
 		m.metrics.batched(batch)
 		m.report(batch)
@@ -200,7 +200,7 @@ func (m *machine) close(e *runner.Effects, s *openStep, now time.Time) error {
 		return nil
 	}
 	m.done[id] = true
-	e.State = append(e.State, runner.StateChange{Key: key, Value: done.encode()})
+	e.State = append(e.State, kafka.StateChange{Key: key, Value: done.encode()})
 	return nil
 }
 
@@ -216,16 +216,16 @@ func (m *machine) report(b *sluicev1.StepBatch) {
 }
 
 // sweep adds the deletion of what is behind the horizon.
-func (m *machine) sweep(e *runner.Effects) {
+func (m *machine) sweep(e *kafka.Effects) {
 	for _, key := range slices.Sorted(maps.Keys(m.forget)) {
-		e.State = append(e.State, runner.StateChange{Key: key})
+		e.State = append(e.State, kafka.StateChange{Key: key})
 	}
 	clear(m.forget)
 }
 
-// Broadcast implements runner.Broadcasts: the latest policy update of a run says where
+// Broadcast implements kafka.Broadcasts: the latest policy update of a run says where
 // its trainer is. A trainer that rolled back says so with its next update.
-func (m *machine) Broadcast(msg runner.Message, _ time.Time) (runner.Effects, error) {
+func (m *machine) Broadcast(msg kafka.Message, _ time.Time) (kafka.Effects, error) {
 	if u, ok := msg.Body.(*sluicev1.PolicyUpdate); ok {
 		m.versions[u.GetRunId()] = u.GetPolicyVersion()
 		for id := range m.unanswered {
@@ -235,20 +235,20 @@ func (m *machine) Broadcast(msg runner.Message, _ time.Time) (runner.Effects, er
 			}
 		}
 	}
-	return runner.Effects{}, nil
+	return kafka.Effects{}, nil
 }
 
-// Tick implements runner.Machine: steps have no deadline, their groups have. It tells how
+// Tick implements kafka.Machine: steps have no deadline, their groups have. It tells how
 // far they are.
-func (m *machine) Tick(now time.Time) (runner.Effects, error) {
-	var e runner.Effects
+func (m *machine) Tick(now time.Time) (kafka.Effects, error) {
+	var e kafka.Effects
 	m.sweep(&e)
 	m.told = now
 	m.progress.tell(m.partition, m.steps(), now)
 	return e, nil
 }
 
-// Deadline implements runner.Machine.
+// Deadline implements kafka.Machine.
 func (m *machine) Deadline() (time.Time, bool) { return m.told.Add(tellEvery), true }
 
 // steps is how far the steps are that wait for something.
@@ -269,7 +269,7 @@ func (m *machine) steps() []*sluicev1.StepProgress {
 }
 
 // idOf is the step that a record of grouped belongs to.
-func idOf(msg runner.Message) step.ID {
+func idOf(msg kafka.Message) step.ID {
 	switch body := msg.Body.(type) {
 	case *sluicev1.GroupMember:
 		return step.IDOf(identity.GroupOf(body.GetScored().GetTrajectory().GetPrompt().GetGroup()))

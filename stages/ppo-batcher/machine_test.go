@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/custody"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/microbatch"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
@@ -61,7 +61,7 @@ func partitionOf(t failer, l limits) (*machinetest.Partition, *progress) {
 	cfg.rules.Packing = microbatch.Limits{Data: 2, PaddedTokens: 1000}
 	log := slog.New(slog.DiscardHandler)
 	told := newProgress(log, m, time.Hour)
-	p, err := machinetest.New(start, func() runner.Machine { return newMachine(0, cfg, log, m, told, nil) })
+	p, err := machinetest.New(start, func() kafka.Machine { return newMachine(0, cfg, log, m, told, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 )
@@ -22,14 +22,14 @@ const (
 
 // refuse writes the dead letter of a closing that cannot be used. Its group counts as
 // closed and dropped all the same: a step that waited for it would stop its run.
-func (m *machine) refuse(e *runner.Effects, msg runner.Message, g *sluicev1.GroupClosed, why error, now time.Time) {
+func (m *machine) refuse(e *kafka.Effects, msg kafka.Message, g *sluicev1.GroupClosed, why error, now time.Time) {
 	class := "refused"
 	if errors.Is(why, step.ErrUnbalanced) {
 		class = "unbalanced"
 	}
 	m.metrics.refused.WithLabelValues(class).Inc()
 	m.log.Error("closing refused: its group counts as dropped", "error_type", class, "offset", msg.Offset, "error", why)
-	e.Outputs = append(e.Outputs, runner.Output{Topic: topicDeadLetters, Body: &sluicev1.DeadLetter{
+	e.Outputs = append(e.Outputs, kafka.Output{Topic: topicDeadLetters, Body: &sluicev1.DeadLetter{
 		Stage: name, SourceTopic: msg.Topic, SourcePartition: msg.Partition, SourceOffset: msg.Offset, Key: []byte(msg.Key),
 		ErrorType: class, Error: strings.ToValidUTF8(why.Error(), "\uFFFD") + " (the group counts as dropped; the record lies at its offset)",
 		DeliveryCount: 1, Origin: codec.OriginOf(g), FailedAt: timestamppb.New(now),
@@ -45,7 +45,7 @@ const warnAbove = 0.05
 
 // faults warns of a step in which too many trajectories ended by a fault of ours, and stops
 // its run where that is asked for.
-func (m *machine) faults(e *runner.Effects, s *step.Step, b *sluicev1.StepBatch, now time.Time) {
+func (m *machine) faults(e *kafka.Effects, s *step.Step, b *sluicev1.StepBatch, now time.Time) {
 	arrived := s.Arrived()
 	if arrived == 0 {
 		return
@@ -68,7 +68,7 @@ func (m *machine) faults(e *runner.Effects, s *step.Step, b *sluicev1.StepBatch,
 		m.board.Note(note, status.Note{Text: text})
 		m.log.Warn("many trajectories ended by a fault of ours", "run", b.GetRunId(), "step", b.GetStep(), "end_reason", f.name, "share", share)
 		if f.limit > 0 && share > f.limit {
-			e.Outputs = append(e.Outputs, runner.Output{Topic: topicRuns, Body: &sluicev1.RunStop{
+			e.Outputs = append(e.Outputs, kafka.Output{Topic: topicRuns, Body: &sluicev1.RunStop{
 				RunId: b.GetRunId(), Reason: fmt.Sprintf("%s, the limit is %.0f%%", text, 100*f.limit), Stage: name, StoppedAt: timestamppb.New(now),
 			}})
 		}

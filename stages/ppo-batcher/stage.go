@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 	"github.com/sluice-rl/sluice/topology/process"
@@ -44,6 +44,6 @@ func (c *config) run(ctx context.Context, env *stage.Env) error {
 	}
 	steps := newProgress(env.Log, m, c.stalled)
 	env.Status.Steps(steps.steps)
-	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: name},
-		func(partition int32) runner.Machine { return newMachine(partition, *c, env.Log, m, steps, env.Status) })
+	return kafka.RunKeyed(ctx, kafka.KeyedConfig{Cluster: env.Kafka, Stage: name},
+		func(partition int32) kafka.Machine { return newMachine(partition, *c, env.Log, m, steps, env.Status) })
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/stages/prompt-feeder/dataset"
@@ -39,7 +39,7 @@ func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 	answers := newFollower(f.runID)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return runner.RunBroadcast(ctx, env.Kafka, env.Stage.Reads, answers.caughtUp, answers.take)
+		return kafka.RunBroadcast(ctx, env.Kafka, env.Stage.Reads, answers.caughtUp, answers.take)
 	})
 	group.Go(func() error {
 		if err := answers.wait(ctx, func(p progress) bool { return true }); err != nil {
@@ -63,7 +63,7 @@ func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 func (f *feeder) persist(ctx context.Context, env *stage.Env, src source, answers *follower) error {
 	for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
 		err := f.feed(ctx, env, src, answers)
-		if err == nil || ctx.Err() != nil || runner.Final(err) || errors.Is(err, process.ErrUsage) {
+		if err == nil || ctx.Err() != nil || kafka.Final(err) || errors.Is(err, process.ErrUsage) {
 			return err
 		}
 		env.Log.Warn("the run cannot be fed: trying again", "run", f.runID, "error", err)
@@ -79,13 +79,13 @@ func (f *feeder) persist(ctx context.Context, env *stage.Env, src source, answer
 // feed claims the run, checks that it is the one that was begun, and feeds step after
 // step until the last one is answered.
 func (f *feeder) feed(ctx context.Context, env *stage.Env, src source, answers *follower) error {
-	producer, err := runner.Claim(ctx, env.Kafka, "prompt-feeder", f.runID)
+	producer, err := kafka.Claim(ctx, env.Kafka, "prompt-feeder", f.runID)
 	if err != nil {
 		return err
 	}
 	defer producer.Close()
 	before := history{runID: f.runID}
-	err = runner.Scan(ctx, env.Kafka, "prompt-feeder", topicRuns, time.Time{}, func(m runner.Message) error {
+	err = kafka.Scan(ctx, env.Kafka, "prompt-feeder", topicRuns, time.Time{}, func(m kafka.Message) error {
 		before.take(m.Body)
 		return nil
 	})
@@ -133,7 +133,7 @@ func (f *feeder) waits(env *stage.Env, p progress) {
 }
 
 // begin records what the run is, or refuses to go on with another one.
-func (f *feeder) begin(ctx context.Context, env *stage.Env, producer *runner.Exclusive, before history, file *dataset.File) error {
+func (f *feeder) begin(ctx context.Context, env *stage.Env, producer *kafka.Exclusive, before history, file *dataset.File) error {
 	is := f.identity(file.SHA256(), file.Len())
 	if before.run != nil {
 		if s := before.stop; s != nil {
@@ -142,14 +142,14 @@ func (f *feeder) begin(ctx context.Context, env *stage.Env, producer *runner.Exc
 		return same(before.run, is)
 	}
 	is.RecordedAt = timestamppb.New(time.Now())
-	if err := producer.Produce(ctx, runner.Output{Topic: topicRuns, Body: is}); err != nil {
+	if err := producer.Produce(ctx, kafka.Output{Topic: topicRuns, Body: is}); err != nil {
 		return fmt.Errorf("record what the run is: %w", err)
 	}
 	return nil
 }
 
 // feedStep feeds a step whole, if it is not there.
-func (f *feeder) feedStep(ctx context.Context, env *stage.Env, producer *runner.Exclusive, src source, incarnation uint32, step uint64, at fed) error {
+func (f *feeder) feedStep(ctx context.Context, env *stage.Env, producer *kafka.Exclusive, src source, incarnation uint32, step uint64, at fed) error {
 	if at.has(incarnation, step) {
 		env.Log.Info("step is there already", "run", f.runID, "incarnation", incarnation, "step", step)
 		return nil
@@ -158,9 +158,9 @@ func (f *feeder) feedStep(ctx context.Context, env *stage.Env, producer *runner.
 	if err != nil {
 		return process.Usage(fmt.Errorf("--data: %w", err))
 	}
-	outputs := []runner.Output{{Topic: topicRuns, Body: &sluicev1.RunFed{RunId: f.runID, Incarnation: incarnation, Step: step}}}
+	outputs := []kafka.Output{{Topic: topicRuns, Body: &sluicev1.RunFed{RunId: f.runID, Incarnation: incarnation, Step: step}}}
 	for _, p := range prompts {
-		outputs = append(outputs, runner.Output{Topic: "prompts", Body: p})
+		outputs = append(outputs, kafka.Output{Topic: "prompts", Body: p})
 	}
 	if err := producer.Produce(ctx, outputs...); err != nil {
 		return fmt.Errorf("feed step %d: %w", step, err)
@@ -189,7 +189,7 @@ func (f *follower) progress() progress {
 	return f.now
 }
 
-func (f *follower) take(m runner.Message) error {
+func (f *follower) take(m kafka.Message) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch body := m.Body.(type) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/topology/process"
@@ -29,7 +29,7 @@ func start(w *kafkatest.World, t *testing.T, problems int, args ...string) (*kaf
 
 // answer answers a step as a trainer whose clock is an hour ahead.
 func answer(w *kafkatest.World, incarnation uint32, step uint64) {
-	w.Put(runner.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{
+	w.Put(kafka.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{
 		RunId: "run", Incarnation: incarnation, Step: step, PolicyVersion: uint32(step), PublishedAt: timestamppb.New(time.Now().Add(time.Hour)),
 	}})
 }
@@ -119,7 +119,7 @@ func TestTwoFeedersOfOneRun(t *testing.T) {
 		time.Sleep(time.Minute)
 		answer(w, 0, 1)
 		w.Await("prompts", 4)
-		if err := first.Ended(); !errors.Is(err, runner.ErrFenced) {
+		if err := first.Ended(); !errors.Is(err, kafka.ErrFenced) {
 			t.Errorf("the first feeder ends with %v, want ErrFenced", err)
 		}
 		answer(w, 0, 2)
@@ -135,7 +135,7 @@ func TestAStageStopsTheRun(t *testing.T) {
 	kafkatest.Run(t, func(w *kafkatest.World) {
 		args := []string{"--problems-per-step", "2", "--steps", "2"}
 		stop := func(run string) {
-			w.Put(runner.Output{Topic: "runs", Body: &sluicev1.RunStop{RunId: run, Stage: "ppo-batcher", Reason: "step 1: 8 of 8 lost"}})
+			w.Put(kafka.Output{Topic: "runs", Body: &sluicev1.RunStop{RunId: run, Stage: "ppo-batcher", Reason: "step 1: 8 of 8 lost"}})
 		}
 		one, _ := start(w, t, 5, args...)
 		w.Await("prompts", 2)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 	"github.com/sluice-rl/sluice/stages/replayer/perform"
@@ -41,7 +41,7 @@ func program() process.Command {
 			if err != nil {
 				return process.Usage(err)
 			}
-			cluster := runner.ClusterConfig{Brokers: c.Brokers, Namespace: c.Namespace, Topology: top, Instance: c.id, Log: l.Log}
+			cluster := kafka.ClusterConfig{Brokers: c.Brokers, Namespace: c.Namespace, Topology: top, Instance: c.id, Log: l.Log}
 			if c.to == "" {
 				if err := makeTopics(ctx, cluster, c.id); err != nil {
 					return err
@@ -52,7 +52,7 @@ func program() process.Command {
 	}
 }
 
-func (c *config) run(ctx context.Context, cluster runner.ClusterConfig, stdout, stderr io.Writer) error {
+func (c *config) run(ctx context.Context, cluster kafka.ClusterConfig, stdout, stderr io.Writer) error {
 	cfg, done, err := c.configure(cluster)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (c *config) run(ctx context.Context, cluster runner.ClusterConfig, stdout, 
 }
 
 // configure opens the source and the sink.
-func (c *config) configure(cluster runner.ClusterConfig) (cfg perform.Config, done func(), err error) {
+func (c *config) configure(cluster kafka.ClusterConfig) (cfg perform.Config, done func(), err error) {
 	cfg = perform.Config{
 		ID: c.id, Trajectories: c.from, Select: c.sel, Until: perform.Until(c.until), Rewards: c.set, Rule: c.rule,
 		Batches: c.batches, State: c.state, Workers: c.parallel, Log: cluster.Log,

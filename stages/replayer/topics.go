@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/apply"
 )
@@ -15,8 +15,8 @@ import (
 const patience = 30 * time.Second
 
 // makeTopics makes the topics of the replay's own where they are missing.
-func makeTopics(ctx context.Context, cluster runner.ClusterConfig, id string) error {
-	cl, err := runner.NewClient(cluster, "replay", "replay-topics")
+func makeTopics(ctx context.Context, cluster kafka.ClusterConfig, id string) error {
+	cl, err := kafka.NewClient(cluster, "replay", "replay-topics")
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 )
@@ -28,7 +28,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	var records []runner.Output
+	var records []kafka.Output
 	want := map[string]*sluicev1.Trajectory{}
 	for range 200 {
 		t := trajectory(1, uint32(rng.IntN(8)), 1+uint64(rng.IntN(8)), answered, `\boxed{7}`)
@@ -38,7 +38,7 @@ func killedAtAnyMoment(w *kafkatest.World, seed uint64) {
 		t.PromptTokens = tokens.IDs(token)
 		t.Turns = []*sluicev1.Turn{{Tokens: tokens.IDs(token), Logprobs: tokens.Floats(-1), Versions: tokens.Versions(3), GlueTokens: tokens.IDs(7)}}
 		want[id] = t
-		records = append(records, runner.Output{Topic: "trajectories", Body: t})
+		records = append(records, kafka.Output{Topic: "trajectories", Body: t})
 	}
 	cfg := config{stepsKept: 10, set: reward.Default()}
 	running := w.Ordeal(rng, "reward-scorer", cfg.run, records)

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/horizon"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/scoring"
 )
@@ -30,7 +30,7 @@ const topicScored = "scored"
 // place.
 type machine struct {
 	// results finds what was prepared for a record.
-	results func(runner.Message) []reward.Result
+	results func(kafka.Message) []reward.Result
 	log     *slog.Logger
 	metrics *metrics
 
@@ -41,14 +41,14 @@ type machine struct {
 	forget map[string]bool
 }
 
-func newMachine(results func(runner.Message) []reward.Result, stepsKept uint64, log *slog.Logger, m *metrics) *machine {
+func newMachine(results func(kafka.Message) []reward.Result, stepsKept uint64, log *slog.Logger, m *metrics) *machine {
 	return &machine{
 		results: results, log: log, metrics: m,
 		taken: map[string]bool{}, horizon: horizon.New(stepsKept), forget: map[string]bool{},
 	}
 }
 
-// Restore implements runner.Machine.
+// Restore implements kafka.Machine.
 func (m *machine) Restore(key string, value []byte) error {
 	if value == nil {
 		delete(m.taken, key)
@@ -95,15 +95,15 @@ func (m *machine) take(at identity.Place, id string, graded bool) bool {
 	return true
 }
 
-// Refetch implements runner.Machine: the state says it all.
+// Refetch implements kafka.Machine: the state says it all.
 func (m *machine) Refetch() map[string]int64 { return nil }
 
-// Replay implements runner.Machine.
-func (m *machine) Replay(runner.Message) error { return nil }
+// Replay implements kafka.Machine.
+func (m *machine) Replay(kafka.Message) error { return nil }
 
-// Step implements runner.Machine.
-func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error) {
-	var e runner.Effects
+// Step implements kafka.Machine.
+func (m *machine) Step(msg kafka.Message, now time.Time) (kafka.Effects, error) {
+	var e kafka.Effects
 	t, ok := msg.Body.(*sluicev1.Trajectory)
 	if !ok {
 		return e, nil
@@ -121,32 +121,32 @@ func (m *machine) Step(msg runner.Message, now time.Time) (runner.Effects, error
 	s := scoring.Of(t, results)
 	s.ScoredAt = timestamppb.New(now)
 	m.metrics.count(s)
-	e.Outputs = append(e.Outputs, runner.Output{Topic: topicScored, Body: s})
+	e.Outputs = append(e.Outputs, kafka.Output{Topic: topicScored, Body: s})
 	if m.take(identity.PlaceOf(t), id, s.GetGraded()) {
 		value := stateUngraded
 		if s.GetGraded() {
 			value = stateGraded
 		}
-		e.State = append(e.State, runner.StateChange{Key: id, Value: value})
+		e.State = append(e.State, kafka.StateChange{Key: id, Value: value})
 	}
 	m.sweep(&e)
 	return e, nil
 }
 
 // sweep adds the deletion of what is behind the horizon.
-func (m *machine) sweep(e *runner.Effects) {
+func (m *machine) sweep(e *kafka.Effects) {
 	for _, key := range slices.Sorted(maps.Keys(m.forget)) {
-		e.State = append(e.State, runner.StateChange{Key: key})
+		e.State = append(e.State, kafka.StateChange{Key: key})
 	}
 	clear(m.forget)
 }
 
-// Tick implements runner.Machine: nothing here waits for time.
-func (m *machine) Tick(time.Time) (runner.Effects, error) {
-	var e runner.Effects
+// Tick implements kafka.Machine: nothing here waits for time.
+func (m *machine) Tick(time.Time) (kafka.Effects, error) {
+	var e kafka.Effects
 	m.sweep(&e)
 	return e, nil
 }
 
-// Deadline implements runner.Machine.
+// Deadline implements kafka.Machine.
 func (m *machine) Deadline() (time.Time, bool) { return time.Time{}, false }

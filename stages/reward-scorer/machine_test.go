@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/machinetest"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward/expression"
@@ -47,8 +47,8 @@ const (
 func scoreOne(t *testing.T, set *reward.Set, traj *sluicev1.Trajectory) *sluicev1.Scored {
 	t.Helper()
 	s := &scorer{set: set}
-	m := runner.Message{Topic: "trajectories", Body: traj}
-	if err := s.prepare(t.Context(), []runner.Message{m}); err != nil {
+	m := kafka.Message{Topic: "trajectories", Body: traj}
+	if err := s.prepare(t.Context(), []kafka.Message{m}); err != nil {
 		t.Fatal(err)
 	}
 	got := scoring.Of(traj, s.of(m))
@@ -72,8 +72,8 @@ func TestTokensAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &scorer{set: set}
-	m := runner.Message{Topic: "trajectories", Body: traj}
-	if err := s.prepare(t.Context(), []runner.Message{m}); err != nil {
+	m := kafka.Message{Topic: "trajectories", Body: traj}
+	if err := s.prepare(t.Context(), []kafka.Message{m}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.of(m); len(got) != 1 || got[0].Reward != 7 {
@@ -173,9 +173,9 @@ func TestARewardThatPanicsCostsOneTrajectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &scorer{set: set}
-	var ms []runner.Message
+	var ms []kafka.Message
 	for i, final := range []string{`\boxed{7}`, `\boxed{8}`, `\boxed{9}`} {
-		ms = append(ms, runner.Message{Offset: int64(i), Body: trajectory(1, uint32(i), 1, answered, final)})
+		ms = append(ms, kafka.Message{Offset: int64(i), Body: trajectory(1, uint32(i), 1, answered, final)})
 	}
 	if err := s.prepare(t.Context(), ms); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestARecordThatWasNotPreparedIsNoReward(t *testing.T) {
 	}
 	s := &scorer{set: reward.Default()}
 	e, err := newMachine(s.of, 1, slog.New(slog.DiscardHandler), m).Step(
-		runner.Message{Topic: "trajectories", Body: trajectory(1, 0, 1, answered, `\boxed{7}`)}, start)
+		kafka.Message{Topic: "trajectories", Body: trajectory(1, 0, 1, answered, `\boxed{7}`)}, start)
 	if err == nil || len(e.Outputs) > 0 {
 		t.Errorf("error %v with outputs %v, want an error alone", err, e.Outputs)
 	}
@@ -204,7 +204,7 @@ func TestPrepareStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := &scorer{set: reward.Default()}
-	err := s.prepare(ctx, []runner.Message{{Body: trajectory(1, 0, 1, answered, `\boxed{7}`)}})
+	err := s.prepare(ctx, []kafka.Message{{Body: trajectory(1, 0, 1, answered, `\boxed{7}`)}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
@@ -220,8 +220,8 @@ func TestEveryCopyIsScoredOnce(t *testing.T) {
 		}
 		s := &scorer{set: reward.Default()}
 		const kept = 2
-		p, err := machinetest.New(start, func() runner.Machine {
-			return newMachine(func(m runner.Message) []reward.Result { return s.score(context.Background(), []runner.Message{m})[0] },
+		p, err := machinetest.New(start, func() kafka.Machine {
+			return newMachine(func(m kafka.Message) []reward.Result { return s.score(context.Background(), []kafka.Message{m})[0] },
 				kept, slog.New(slog.DiscardHandler), m)
 		})
 		if err != nil {
@@ -278,8 +278,8 @@ func TestTheEndThatCanBeGradedCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := &scorer{set: reward.Default()}
-			p, err := machinetest.New(start, func() runner.Machine {
-				return newMachine(func(m runner.Message) []reward.Result { return s.score(context.Background(), []runner.Message{m})[0] },
+			p, err := machinetest.New(start, func() kafka.Machine {
+				return newMachine(func(m kafka.Message) []reward.Result { return s.score(context.Background(), []kafka.Message{m})[0] },
 					10, slog.New(slog.DiscardHandler), m)
 			})
 			if err != nil {
@@ -312,9 +312,9 @@ func TestTheEndThatCanBeGradedCounts(t *testing.T) {
 
 func BenchmarkPrepare500(b *testing.B) {
 	s := &scorer{set: reward.Default()}
-	ms := make([]runner.Message, 500)
+	ms := make([]kafka.Message, 500)
 	for i := range ms {
-		ms[i] = runner.Message{Offset: int64(i), Body: trajectory(1, 0, 1, answered, strings.Repeat("thinking ", 200)+`\boxed{8}`)}
+		ms[i] = kafka.Message{Offset: int64(i), Body: trajectory(1, 0, 1, answered, strings.Repeat("thinking ", 200)+`\boxed{8}`)}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

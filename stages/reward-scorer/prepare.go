@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/reward"
 	"github.com/sluice-rl/sluice/stages/reward-scorer/scoring"
 )
@@ -28,7 +28,7 @@ type place struct {
 	offset    int64
 }
 
-func placeOf(m runner.Message) place { return place{m.Partition, m.Offset} }
+func placeOf(m kafka.Message) place { return place{m.Partition, m.Offset} }
 
 // maxScoring bounds how many chunks of a batch are scored at once, chunkSize how many
 // trajectories one holds: more of both than there are processors, because verifiers
@@ -46,8 +46,8 @@ func chunk(n int) int {
 
 // prepare scores a batch. What was prepared before is forgotten, so that memory is
 // bounded by one batch.
-func (s *scorer) prepare(ctx context.Context, ms []runner.Message) error {
-	var gradable []runner.Message
+func (s *scorer) prepare(ctx context.Context, ms []kafka.Message) error {
+	var gradable []kafka.Message
 	for _, m := range ms {
 		if t, ok := m.Body.(*sluicev1.Trajectory); ok && scoring.Ungraded(t) == "" {
 			gradable = append(gradable, m)
@@ -82,7 +82,7 @@ func (s *scorer) prepare(ctx context.Context, ms []runner.Message) error {
 }
 
 // score scores a chunk.
-func (s *scorer) score(ctx context.Context, ms []runner.Message) [][]reward.Result {
+func (s *scorer) score(ctx context.Context, ms []kafka.Message) [][]reward.Result {
 	in := make([]reward.Input, len(ms))
 	for i, m := range ms {
 		in[i] = scoring.InputOf(m.Body.(*sluicev1.Trajectory))
@@ -91,7 +91,7 @@ func (s *scorer) score(ctx context.Context, ms []runner.Message) [][]reward.Resu
 }
 
 // of returns what was prepared for a record; nil if it was not.
-func (s *scorer) of(m runner.Message) []reward.Result {
+func (s *scorer) of(m kafka.Message) []reward.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.results[placeOf(m)]

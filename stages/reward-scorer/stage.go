@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/topology/process"
 )
@@ -33,6 +33,6 @@ func (c *config) run(ctx context.Context, env *stage.Env) error {
 		return err
 	}
 	s := &scorer{set: c.set}
-	return runner.RunKeyed(ctx, runner.KeyedConfig{Cluster: env.Kafka, Stage: "reward-scorer", Prepare: s.prepare},
-		func(int32) runner.Machine { return newMachine(s.of, c.stepsKept, env.Log, m) })
+	return kafka.RunKeyed(ctx, kafka.KeyedConfig{Cluster: env.Kafka, Stage: "reward-scorer", Prepare: s.prepare},
+		func(int32) kafka.Machine { return newMachine(s.of, c.stepsKept, env.Log, m) })
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/sampler/inference/inferencetest"
 )
@@ -22,22 +22,22 @@ func BenchmarkPrompts(b *testing.B) {
 				}
 				s, _ := start(w, &inferencetest.Fake{Policy: each(inferencetest.Answer{Raw: string(text)})})
 				defer s.Stop()
-				p, err := runner.NewProducer(context.Background(), w.Cluster(), "bench")
+				p, err := kafka.NewProducer(context.Background(), w.Cluster(), "bench")
 				if err != nil {
 					b.Fatal(err)
 				}
 				defer p.Close()
 				first := prompt(1, 0)
 				first.GroupSize = 8
-				if err := p.Produce(context.Background(), runner.Output{Topic: "prompts", Body: first}); err != nil {
+				if err := p.Produce(context.Background(), kafka.Output{Topic: "prompts", Body: first}); err != nil {
 					b.Fatal(err)
 				}
 				w.Await("trajectories", 8)
-				prompts := make([]runner.Output, b.N)
+				prompts := make([]kafka.Output, b.N)
 				for i := range prompts {
 					one := prompt(2, uint32(i))
 					one.GroupSize, one.GroupsInStep = 8, uint32(b.N)
-					prompts[i] = runner.Output{Topic: "prompts", Body: one}
+					prompts[i] = kafka.Output{Topic: "prompts", Body: one}
 				}
 				b.ResetTimer()
 				if err := p.Produce(context.Background(), prompts...); err != nil {

@@ -7,5 +7,5 @@
 // policy before all policy updates so far have been read.
 //
 // It is a thin client with hundreds of requests in flight: the rules are in package
-// rollout, the dialect in package inference, the reading and writing in package runner.
+// rollout, the dialect in package inference, the reading and writing in package kafka.
 package main

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/sampler/inference/inferencetest"
 )
@@ -27,7 +27,7 @@ func TestAKilledSamplerLosesNoMember(t *testing.T) {
 				}}
 				const slots = 30
 				for slot := range uint32(slots) {
-					w.Put(runner.Output{Topic: "prompts", Body: prompt(1, slot)})
+					w.Put(kafka.Output{Topic: "prompts", Body: prompt(1, slot)})
 				}
 				first, env := prepare(w, fake)
 				line := w.Mortal(env, uint64(after))

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/sampler/inference"
 	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
@@ -48,7 +48,7 @@ func (s *sampler) run(ctx context.Context, env *stage.Env) error {
 	g, ctx := errgroup.WithContext(ctx)
 	caughtUp := make(chan struct{})
 	g.Go(func() error {
-		return runner.RunBroadcast(ctx, env.Kafka, env.Stage.Broadcast, func() { close(caughtUp) }, func(m runner.Message) error {
+		return kafka.RunBroadcast(ctx, env.Kafka, env.Stage.Broadcast, func() { close(caughtUp) }, func(m kafka.Message) error {
 			if u, ok := m.Body.(*sluicev1.PolicyUpdate); ok {
 				h.policies.update(u)
 			}
@@ -66,7 +66,7 @@ func (s *sampler) run(ctx context.Context, env *stage.Env) error {
 		if err := s.check(ctx, env, h); err != nil {
 			return err
 		}
-		return runner.RunClassic(ctx, runner.ClassicConfig{
+		return kafka.RunClassic(ctx, kafka.ClassicConfig{
 			Cluster: env.Kafka, Stage: name, Concurrency: s.cfg.concurrency, Priority: []string{"code-results", "prompts"},
 		}, h)
 	})

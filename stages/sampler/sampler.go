@@ -15,7 +15,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/sampler/inference"
 	"github.com/sluice-rl/sluice/stages/sampler/observation"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
@@ -54,20 +54,20 @@ type handler struct {
 }
 
 // Handle brings every trajectory of a record to its next code call or to its end.
-func (h *handler) Handle(ctx context.Context, m runner.Message) ([]runner.Output, error) {
+func (h *handler) Handle(ctx context.Context, m kafka.Message) ([]kafka.Output, error) {
 	switch body := m.Body.(type) {
 	case *sluicev1.Prompt:
 		return h.begin(ctx, body)
 	case *sluicev1.CodeResult:
 		return h.goOn(ctx, body)
 	}
-	return nil, runner.Reject(fmt.Errorf("a %T on topic %s: the sampler works on Prompt and CodeResult", m.Body, m.Topic), "refused")
+	return nil, kafka.Reject(fmt.Errorf("a %T on topic %s: the sampler works on Prompt and CodeResult", m.Body, m.Topic), "refused")
 }
 
 // begin samples the first turn of all members with one request.
-func (h *handler) begin(ctx context.Context, p *sluicev1.Prompt) ([]runner.Output, error) {
+func (h *handler) begin(ctx context.Context, p *sluicev1.Prompt) ([]kafka.Output, error) {
 	if p.GetToolEnabled() && p.GetToolProtocol() != h.protocol.Name() {
-		return nil, runner.Reject(fmt.Errorf("prompt asks for tool protocol %q, this sampler speaks %q: start one with --tool-protocol %[1]s", p.GetToolProtocol(), h.protocol.Name()), "refused")
+		return nil, kafka.Reject(fmt.Errorf("prompt asks for tool protocol %q, this sampler speaks %q: start one with --tool-protocol %[1]s", p.GetToolProtocol(), h.protocol.Name()), "refused")
 	}
 	h.warnings.sampling(p, h.logprobsMode)
 	p = h.withinContext(p)
@@ -135,7 +135,7 @@ func (h *handler) config(tmpl *inference.Template) rollout.Config {
 }
 
 // goOn takes up a trajectory whose program has run.
-func (h *handler) goOn(ctx context.Context, c *sluicev1.CodeResult) ([]runner.Output, error) {
+func (h *handler) goOn(ctx context.Context, c *sluicev1.CodeResult) ([]kafka.Output, error) {
 	ep, _ := h.policies.of(c.GetTrajectory().GetPrompt().GetGroup().GetRunId())
 	tmpl, err := h.templates.of(ctx, ep)
 	if err != nil {
@@ -148,14 +148,14 @@ func (h *handler) goOn(ctx context.Context, c *sluicev1.CodeResult) ([]runner.Ou
 		err = r.Executed(c.GetExecution(), time.Now())
 	}
 	if err != nil {
-		return nil, runner.Reject(err, "invalid")
+		return nil, kafka.Reject(err, "invalid")
 	}
 	return h.finish(ctx, tmpl, []*rollout.Rollout{r})
 }
 
 // finish drives each rollout on until it wants a program run or has ended.
-func (h *handler) finish(ctx context.Context, tmpl *inference.Template, rollouts []*rollout.Rollout) ([]runner.Output, error) {
-	outputs := make([]runner.Output, len(rollouts))
+func (h *handler) finish(ctx context.Context, tmpl *inference.Template, rollouts []*rollout.Rollout) ([]kafka.Output, error) {
+	outputs := make([]kafka.Output, len(rollouts))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, r := range rollouts {
 		g.Go(func() (err error) {
@@ -166,28 +166,28 @@ func (h *handler) finish(ctx context.Context, tmpl *inference.Template, rollouts
 	return outputs, g.Wait()
 }
 
-func (h *handler) drive(ctx context.Context, tmpl *inference.Template, r *rollout.Rollout) (runner.Output, error) {
+func (h *handler) drive(ctx context.Context, tmpl *inference.Template, r *rollout.Rollout) (kafka.Output, error) {
 	var pause pause
 	for {
 		switch step := r.Next().(type) {
 		case rollout.Sample:
 			if err := pause.before(ctx, step); err != nil {
-				return runner.Output{}, err
+				return kafka.Output{}, err
 			}
 			if err := h.sample(ctx, []*rollout.Rollout{r}, step, int(r.Trajectory().GetSampleIndex())); err != nil {
-				return runner.Output{}, err
+				return kafka.Output{}, err
 			}
 		case rollout.Observe:
 			if err := h.observe(ctx, tmpl, r, step); err != nil {
-				return runner.Output{}, err
+				return kafka.Output{}, err
 			}
 		case rollout.Call:
-			return runner.Output{Topic: topicCodeCalls, RoundRobin: true, Body: &sluicev1.CodeCall{
+			return kafka.Output{Topic: topicCodeCalls, RoundRobin: true, Body: &sluicev1.CodeCall{
 				Trajectory: r.Trajectory(), CallId: step.CallID, RequestedAt: timestamppb.Now(),
 			}}, nil
 		case rollout.End:
 			h.ended(r.Trajectory())
-			return runner.Output{Topic: topicTrajectories, Body: r.Trajectory()}, nil
+			return kafka.Output{Topic: topicTrajectories, Body: r.Trajectory()}, nil
 		}
 	}
 }
@@ -272,7 +272,7 @@ func (h *handler) ended(t *sluicev1.Trajectory) {
 func refused(err error) error {
 	var status *inference.StatusError
 	if errors.As(err, &status) && status.Refused() {
-		return runner.Reject(err, "refused")
+		return kafka.Reject(err, "refused")
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/schemas/tokens"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/sampler/inference/inferencetest"
@@ -77,7 +77,7 @@ func reasons(ms []proto.Message) map[string]int {
 func execute(w *kafkatest.World, calls []proto.Message, stdout string) {
 	for _, m := range calls {
 		c := m.(*sluicev1.CodeCall)
-		w.Put(runner.Output{Topic: "code-results", Body: &sluicev1.CodeResult{
+		w.Put(kafka.Output{Topic: "code-results", Body: &sluicev1.CodeResult{
 			Trajectory: c.GetTrajectory(), CallId: c.GetCallId(),
 			Execution: &sluicev1.Execution{CallId: c.GetCallId(), Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK, Stdout: stdout, TimeoutMs: 30000},
 		}})
@@ -94,7 +94,7 @@ func TestFirstTurnForksAndLaterTurnsAreSingle(t *testing.T) {
 		}}
 		s, _ := start(w, fake)
 		defer s.Stop()
-		w.Put(runner.Output{Topic: "prompts", Body: prompt(1, 0)})
+		w.Put(kafka.Output{Topic: "prompts", Body: prompt(1, 0)})
 		calls := w.Await("code-calls", 2)
 		w.Await("trajectories", 2)
 		execute(w, calls, "42\n")
@@ -131,10 +131,10 @@ func TestFirstTurnForksAndLaterTurnsAreSingle(t *testing.T) {
 func TestNothingIsSampledBeforeThePolicyUpdatesAreRead(t *testing.T) {
 	kafkatest.Run(t, func(w *kafkatest.World) {
 		w.Put(
-			runner.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "run", Step: 1, PolicyVersion: 1, Model: "old"}},
-			runner.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "other", Step: 9, PolicyVersion: 9, Model: "theirs"}},
-			runner.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "run", Step: 2, PolicyVersion: 5, Model: "new"}},
-			runner.Output{Topic: "prompts", Body: prompt(3, 0)},
+			kafka.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "run", Step: 1, PolicyVersion: 1, Model: "old"}},
+			kafka.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "other", Step: 9, PolicyVersion: 9, Model: "theirs"}},
+			kafka.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "run", Step: 2, PolicyVersion: 5, Model: "new"}},
+			kafka.Output{Topic: "prompts", Body: prompt(3, 0)},
 		)
 		fake := &inferencetest.Fake{Models: []string{"old", "new", "theirs"}, Policy: each(inferencetest.Answer{Raw: `\boxed{42}<|im_end|>`})}
 		s, _ := start(w, fake)
@@ -153,9 +153,9 @@ func TestNothingIsSampledBeforeThePolicyUpdatesAreRead(t *testing.T) {
 		}
 		check(4, 5, "new")
 		// The next update is followed while it works.
-		w.Put(runner.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "run", Step: 3, PolicyVersion: 6, Model: "old"}})
+		w.Put(kafka.Output{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "run", Step: 3, PolicyVersion: 6, Model: "old"}})
 		time.Sleep(time.Second)
-		w.Put(runner.Output{Topic: "prompts", Body: prompt(4, 0)})
+		w.Put(kafka.Output{Topic: "prompts", Body: prompt(4, 0)})
 		check(8, 6, "old")
 	})
 }
@@ -173,7 +173,7 @@ func TestAnAbortedGenerationGoesOnUnderTheNewVersion(t *testing.T) {
 		}
 		s, _ := start(w, fake)
 		defer s.Stop()
-		w.Put(runner.Output{Topic: "prompts", Body: prompt(1, 0)})
+		w.Put(kafka.Output{Topic: "prompts", Body: prompt(1, 0)})
 		for _, tr := range trajectories(w.Await("trajectories", 4)) {
 			turn := tr.GetTurns()[0]
 			if tr.GetFinalText() != `It is \boxed{42}` || turn.GetAborts() != 1 {
@@ -204,7 +204,7 @@ func TestWhatTheServerGetsWrongEndsOneTrajectory(t *testing.T) {
 		)}
 		s, _ := start(w, fake)
 		defer s.Stop()
-		w.Put(runner.Output{Topic: "prompts", Body: prompt(1, 0)})
+		w.Put(kafka.Output{Topic: "prompts", Body: prompt(1, 0)})
 		got := w.Await("trajectories", 4)
 		if diff := cmp.Diff(map[string]int{"answer": 2, "protocol_fault": 2}, reasons(got)); diff != "" {
 			t.Errorf("end reasons (-want +got):\n%s", diff)
@@ -224,7 +224,7 @@ func TestAPromptOverTheBudgetGivesUngradedMembers(t *testing.T) {
 		defer s.Stop()
 		p := prompt(1, 0)
 		p.Problem.Question = strings.Repeat("long ", 2000)
-		w.Put(runner.Output{Topic: "prompts", Body: p})
+		w.Put(kafka.Output{Topic: "prompts", Body: p})
 		if diff := cmp.Diff(map[string]int{"prompt_too_long": 4}, reasons(w.Await("trajectories", 4))); diff != "" {
 			t.Errorf("end reasons (-want +got):\n%s", diff)
 		}
@@ -241,7 +241,7 @@ func TestABudgetBeyondTheServersContextIsLowered(t *testing.T) {
 		defer s.Stop()
 		p := prompt(1, 0)
 		p.Budgets.TurnTokens = 9000
-		w.Put(runner.Output{Topic: "prompts", Body: p})
+		w.Put(kafka.Output{Topic: "prompts", Body: p})
 		for _, tr := range trajectories(w.Await("trajectories", 4)) {
 			if turn := tr.GetTurns()[0]; tokens.Count(tr.GetPromptTokens())+tokens.Count(turn.GetTokens()) != 3000 || !turn.GetTruncated() {
 				t.Errorf("%d prompt tokens and %d sampled, truncated %t; want 3000 in all", tokens.Count(tr.GetPromptTokens()), tokens.Count(turn.GetTokens()), turn.GetTruncated())
@@ -257,7 +257,7 @@ func TestTextOnlyHasNoToolAndNoSystemPrompt(t *testing.T) {
 		defer s.Stop()
 		p := prompt(1, 0)
 		p.ToolEnabled, p.ToolProtocol = false, ""
-		w.Put(runner.Output{Topic: "prompts", Body: p})
+		w.Put(kafka.Output{Topic: "prompts", Body: p})
 		if diff := cmp.Diff(map[string]int{"answer": 4}, reasons(w.Await("trajectories", 4))); diff != "" {
 			t.Errorf("end reasons (-want +got):\n%s", diff)
 		}
@@ -275,7 +275,7 @@ func TestOnlyTheMembersAskedForAreSampled(t *testing.T) {
 		defer s.Stop()
 		p := prompt(1, 0)
 		p.Attempt, p.SampleIndices = 1, []uint32{1, 3}
-		w.Put(runner.Output{Topic: "prompts", Body: p})
+		w.Put(kafka.Output{Topic: "prompts", Body: p})
 		var got []uint32
 		for _, tr := range trajectories(w.Await("trajectories", 2)) {
 			got = append(got, tr.GetSampleIndex())
@@ -304,7 +304,7 @@ func TestPromptsThatAreRefusedGoToDeadLetters(t *testing.T) {
 				fake.Set(func(f *inferencetest.Fake) { f.Status = c.status })
 				p := prompt(1, 0)
 				c.change(p)
-				w.Put(runner.Output{Topic: "prompts", Body: p})
+				w.Put(kafka.Output{Topic: "prompts", Body: p})
 				letter := w.Await("dead-letters", 1)[0].(*sluicev1.DeadLetter)
 				if letter.GetErrorType() != "refused" || !strings.Contains(letter.GetError(), c.detail) {
 					t.Errorf("dead letter %q: %q, want refused: ...%s", letter.GetErrorType(), letter.GetError(), c.detail)
@@ -323,7 +323,7 @@ func TestAServerAwayAtStartAndForAMinuteLosesNothing(t *testing.T) {
 		s, env := start(w, fake)
 		defer s.Stop()
 		for slot := range uint32(20) {
-			w.Put(runner.Output{Topic: "prompts", Body: prompt(1, slot)})
+			w.Put(kafka.Output{Topic: "prompts", Body: prompt(1, slot)})
 		}
 		time.Sleep(time.Minute)
 		if ready(env) {
@@ -333,7 +333,7 @@ func TestAServerAwayAtStartAndForAMinuteLosesNothing(t *testing.T) {
 		w.Await("trajectories", 80)
 		fake.Set(func(f *inferencetest.Fake) { f.Status = 503 })
 		for slot := range uint32(20) {
-			w.Put(runner.Output{Topic: "prompts", Body: prompt(2, slot)})
+			w.Put(kafka.Output{Topic: "prompts", Body: prompt(2, slot)})
 		}
 		time.Sleep(time.Minute)
 		fake.Set(func(f *inferencetest.Fake) { f.Status = 0 })
@@ -358,7 +358,7 @@ func TestAnAnswerWithoutTokenIDsIsNeverUsed(t *testing.T) {
 		}}
 		s, _ := start(w, fake)
 		defer s.Stop()
-		w.Put(runner.Output{Topic: "prompts", Body: prompt(1, 0)})
+		w.Put(kafka.Output{Topic: "prompts", Body: prompt(1, 0)})
 		if n := len(w.Settle("trajectories")) + len(w.Settle("dead-letters")); n != 0 {
 			t.Errorf("%d trajectories or dead letters, want none: the record waits", n)
 		}
@@ -396,7 +396,7 @@ func TestARecordWorkedOnTwiceGivesTheSameAgain(t *testing.T) {
 		}}
 		s, _ := start(w, fake)
 		defer s.Stop()
-		w.Put(runner.Output{Topic: "prompts", Body: prompt(1, 0)})
+		w.Put(kafka.Output{Topic: "prompts", Body: prompt(1, 0)})
 		calls := w.Await("code-calls", 4)
 		execute(w, calls, "42\n")
 		execute(w, calls, "42\n")

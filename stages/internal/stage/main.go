@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/cluster"
@@ -43,10 +43,10 @@ func (s Spec) Program() process.Command {
 
 // Exits are the exit codes of the runner's errors and the topology's.
 var Exits = []process.Exit{
-	{Err: runner.ErrFenced, Code: process.ExitFenced},
-	{Err: runner.ErrConfig, Code: process.ExitUsage},
+	{Err: kafka.ErrFenced, Code: process.ExitFenced},
+	{Err: kafka.ErrConfig, Code: process.ExitUsage},
 	{Err: topology.ErrInvalid, Code: process.ExitUsage},
-	{Err: runner.ErrUnsupported, Code: process.ExitUnusable},
+	{Err: kafka.ErrUnsupported, Code: process.ExitUnusable},
 }
 
 // config is what every stage can be told beyond what every process can.
@@ -56,9 +56,9 @@ type config struct {
 }
 
 func (c *config) register(f *process.Flags) {
-	kafka := f.Group("Kafka")
-	c.Register(kafka)
-	kafka.StringVar(&c.instance, "instance-id", "", "tells this process from others of its stage; keep it the same over restarts, never share it (default: random)")
+	connection := f.Group("Kafka")
+	c.Register(connection)
+	connection.StringVar(&c.instance, "instance-id", "", "tells this process from others of its stage; keep it the same over restarts, never share it (default: random)")
 }
 
 var instanceForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,100}$`)
@@ -82,7 +82,7 @@ func run(ctx context.Context, s Spec, c *config, l *process.Life) error {
 	log := l.Log.With("stage", s.Name)
 	instance := c.instance
 	if instance == "" {
-		instance = runner.RandomInstance()
+		instance = kafka.RandomInstance()
 		log.Info("drew an instance", "instance", instance)
 	}
 	board := status.NewBoard(nil)
@@ -90,7 +90,7 @@ func run(ctx context.Context, s Spec, c *config, l *process.Life) error {
 	board.Readiness(l.Health.IsReady)
 	env := &Env{
 		Log: log, Metrics: l.Metrics, Topology: top, Stage: entry, Health: l.Health, Status: board,
-		Kafka: runner.ClusterConfig{
+		Kafka: kafka.ClusterConfig{
 			Brokers: c.Brokers, Namespace: c.Namespace, Topology: top, Instance: instance,
 			Log: log, Metrics: l.Metrics, Ready: l.Health.Ready, Begun: l.Health.Begun, Status: board,
 		},

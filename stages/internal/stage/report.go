@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/topology"
 )
 
@@ -15,13 +15,13 @@ func reportStatus(name string, env *Env) (stop func(), err error) {
 	// Its client is none of the parts of the work: they say what is wrong with the brokers.
 	cluster.Ready, cluster.Begun, cluster.Metrics, cluster.Log, cluster.Status = nil, nil, nil, nil, nil
 	ctx, cancel := context.WithCancel(context.Background())
-	producer, err := runner.NewProducer(ctx, cluster, name)
+	producer, err := kafka.NewProducer(ctx, cluster, name)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	write := func(ctx context.Context, s *sluicev1.StageStatus) error {
-		return producer.Produce(ctx, runner.Output{Topic: topology.StatusTopic, Body: s})
+		return producer.Produce(ctx, kafka.Output{Topic: topology.StatusTopic, Body: s})
 	}
 	failed := func(err error) {
 		if err != nil {

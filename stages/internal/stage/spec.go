@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/process"
@@ -33,7 +33,7 @@ type Env struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
 	// Kafka carries log, metrics, instance and readiness already.
-	Kafka    runner.ClusterConfig
+	Kafka    kafka.ClusterConfig
 	Topology topology.Topology
 	// Stage is the topology's entry of this stage.
 	Stage  topology.Stage

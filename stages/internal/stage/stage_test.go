@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
@@ -73,10 +73,10 @@ func TestExitCodes(t *testing.T) {
 		{nil, process.ExitOK},
 		{errors.New("x"), process.ExitFailed},
 		{process.Usage(errors.New("x")), process.ExitUsage},
-		{fmt.Errorf("a: %w", runner.ErrConfig), process.ExitUsage},
+		{fmt.Errorf("a: %w", kafka.ErrConfig), process.ExitUsage},
 		{process.Unusable(errors.New("clickhouse 18")), process.ExitUnusable},
-		{fmt.Errorf("a: %w", runner.ErrUnsupported), process.ExitUnusable},
-		{fmt.Errorf("a: %w", runner.ErrFenced), process.ExitFenced},
+		{fmt.Errorf("a: %w", kafka.ErrUnsupported), process.ExitUnusable},
+		{fmt.Errorf("a: %w", kafka.ErrFenced), process.ExitFenced},
 	} {
 		s := Spec{Run: func(context.Context, *Env) error { return c.err }}
 		if code, _, _ := launch(s); code != c.want {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
 )
@@ -75,7 +75,7 @@ func recordMany(b *testing.B, w *kafkatest.World, folder string, n int) (written
 	for seed := uint64(0); written < n; seed++ {
 		const steps, groups, size = 10, 10, 8
 		run := replaytest.Record(replaytest.Shape{Seed: seed, Steps: steps, Groups: groups, Size: size, Tokens: 400, Text: 1200, Calm: true})
-		var outputs []runner.Output
+		var outputs []kafka.Output
 		for _, t := range run.Scored {
 			t.Trajectory.Prompt.Group.RunId = fmt.Sprint("run-", seed)
 		}
@@ -84,7 +84,7 @@ func recordMany(b *testing.B, w *kafkatest.World, folder string, n int) (written
 		}
 		for _, topic := range []string{"scored", "grouped"} {
 			for _, m := range run.Messages(topic) {
-				outputs = append(outputs, runner.Output{Topic: topic, Body: m})
+				outputs = append(outputs, kafka.Output{Topic: topic, Body: m})
 			}
 			for _, r := range run.Records(topic) {
 				for _, aw := range writers {

@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
 )
 
 // virtualReplay replays the broker's topics into topics over a process's own network.
-func virtualReplay(t testing.TB, w *kafkatest.World, cluster runner.ClusterConfig, id, state string) (Config, func()) {
+func virtualReplay(t testing.TB, w *kafkatest.World, cluster kafka.ClusterConfig, id, state string) (Config, func()) {
 	t.Helper()
 	cfg, done := kafkaConfig(t, w, id, state)
 	cfg.Source = inRows{cfg.Source, 6}

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/archive"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/testkit/kafkatest"
 	"github.com/sluice-rl/sluice/stages/ppo-batcher/step"
 	"github.com/sluice-rl/sluice/stages/replayer/replay/replaytest"
@@ -26,10 +26,10 @@ var bytesAtOnce = cmp.Comparer(bytes.Equal)
 
 // record writes a run into the topics of a broker.
 func record(w *kafkatest.World, run *replaytest.Run) {
-	var outputs []runner.Output
+	var outputs []kafka.Output
 	for _, topic := range replaytest.Topics {
 		for _, m := range run.Messages(topic) {
-			outputs = append(outputs, runner.Output{Topic: topic, Body: m})
+			outputs = append(outputs, kafka.Output{Topic: topic, Body: m})
 		}
 	}
 	w.Put(outputs...)
@@ -38,7 +38,7 @@ func record(w *kafkatest.World, run *replaytest.Run) {
 // makeTopics makes the topics of a replay, as `sluice replay` does.
 func makeTopics(t testing.TB, w *kafkatest.World, id string) {
 	t.Helper()
-	cl, err := runner.NewClient(w.Cluster(), "test", "admin")
+	cl, err := kafka.NewClient(w.Cluster(), "test", "admin")
 	if err != nil {
 		t.Fatal(err)
 	}

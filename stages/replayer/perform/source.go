@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/schemas/archive/topic"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 )
 
 // KafkaSource reads a cluster's topics.
@@ -19,8 +19,8 @@ type KafkaSource struct {
 }
 
 // NewKafkaSource makes a source of the topics in the cluster's namespace.
-func NewKafkaSource(cluster runner.ClusterConfig) (*KafkaSource, error) {
-	cl, err := runner.NewClient(cluster, "replay", "replay-source", topic.Options()...)
+func NewKafkaSource(cluster kafka.ClusterConfig) (*KafkaSource, error) {
+	cl, err := kafka.NewClient(cluster, "replay", "replay-source", topic.Options()...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sluice-rl/sluice/schemas/archive"
 	"github.com/sluice-rl/sluice/schemas/archive/topic"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/topology"
 )
 
@@ -30,7 +30,7 @@ import (
 // retention would remove them at once.
 type TopicSink struct {
 	client  *kgo.Client
-	cluster runner.ClusterConfig
+	cluster kafka.ClusterConfig
 	prefix  string
 	limit   int
 
@@ -60,9 +60,9 @@ const transactionTimeout = 2 * time.Minute
 
 // NewTopicSink writes into the topics of the cluster's namespace for this replay, which
 // must exist.
-func NewTopicSink(cluster runner.ClusterConfig, id string) (*TopicSink, error) {
+func NewTopicSink(cluster kafka.ClusterConfig, id string) (*TopicSink, error) {
 	prefix := topology.ReplayNamespace(cluster.Namespace, id)
-	cl, err := runner.NewClient(cluster, "replay", "replay-sink", kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	cl, err := kafka.NewClient(cluster, "replay", "replay-sink", kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.TransactionalID(prefix+"replay"), kgo.TransactionTimeout(transactionTimeout),
 		// Scoring must not run far ahead of the brokers.
 		kgo.MaxBufferedBytes(64<<20))
@@ -81,7 +81,7 @@ func (s *TopicSink) WantsJSON() bool { return false }
 
 // Resume implements Sink.
 func (s *TopicSink) Resume(ctx context.Context, topics []string, m Mark) error {
-	reader, err := runner.NewClient(s.cluster, "replay", "replay-sink-reader", topic.Options()...)
+	reader, err := kafka.NewClient(s.cluster, "replay", "replay-sink-reader", topic.Options()...)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *TopicSink) Write(ctx context.Context, items []Item) error {
 			size += len(h.Key) + len(h.Value) + 10
 		}
 		if size > s.limit {
-			return fmt.Errorf("%w: a record of %s takes %d bytes, the limit is %d (max_message_bytes of the topology)", runner.ErrTooLarge, r.Topic, size, s.limit)
+			return fmt.Errorf("%w: a record of %s takes %d bytes, the limit is %d (max_message_bytes of the topology)", kafka.ErrTooLarge, r.Topic, size, s.limit)
 		}
 		r.Partition = int32(s.keyed[it.Topic].Partition(r, s.counts[it.Topic]))
 		if have := s.skip[it.Topic][r.Partition]; len(have) > 0 {
@@ -235,7 +235,7 @@ func (s *TopicSink) explain(err error) error {
 // Sync implements Sink: it ends the transaction.
 func (s *TopicSink) Sync(ctx context.Context) (Mark, error) {
 	if s.open {
-		if err := runner.FlushTransaction(ctx, s.client, s.written); err != nil {
+		if err := kafka.FlushTransaction(ctx, s.client, s.written); err != nil {
 			return Mark{}, s.explain(err)
 		}
 		s.wg.Wait()

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/process"
@@ -95,8 +95,8 @@ func start(t testing.TB, opts ...kfake.Opt) (w *World, stop func()) {
 }
 
 // Cluster is how a stage reaches the broker.
-func (w *World) Cluster() runner.ClusterConfig {
-	return runner.ClusterConfig{
+func (w *World) Cluster() kafka.ClusterConfig {
+	return kafka.ClusterConfig{
 		Brokers: w.brokers, Namespace: namespace, Topology: w.Topology, Dialer: w.dialer, Log: w.Log,
 	}
 }
@@ -115,9 +115,9 @@ func (w *World) Env(name string) *stage.Env {
 }
 
 // Put writes messages as a stage would.
-func (w *World) Put(outputs ...runner.Output) {
+func (w *World) Put(outputs ...kafka.Output) {
 	w.T.Helper()
-	p, err := runner.NewProducer(w.T.Context(), w.Cluster(), "test")
+	p, err := kafka.NewProducer(w.T.Context(), w.Cluster(), "test")
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func (w *World) startReader() {
 			topics = append(topics, topology.Name(namespace, name))
 		}
 	}
-	cl, err := runner.NewClient(c, "test", "reader", kgo.ConsumeTopics(topics...),
+	cl, err := kafka.NewClient(c, "test", "reader", kgo.ConsumeTopics(topics...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		w.T.Fatal(err)
@@ -173,7 +173,7 @@ func (w *World) poll() {
 	defer cancel()
 	fetches := w.reader.PollFetches(ctx)
 	for it := fetches.RecordIter(); !it.Done(); {
-		m, err := runner.Decode(w.Cluster(), it.Next())
+		m, err := kafka.Decode(w.Cluster(), it.Next())
 		if err != nil {
 			w.T.Fatal(err)
 		}

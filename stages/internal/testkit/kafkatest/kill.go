@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 )
 
@@ -100,7 +100,7 @@ const settling = 3 * time.Minute
 
 // Ordeal gives a stage its records in order while it is killed again and again in
 // mid-work, and comes back with a last life of it that works undisturbed.
-func (w *World) Ordeal(rng *rand.Rand, name string, run func(context.Context, *stage.Env) error, records []runner.Output) *Running {
+func (w *World) Ordeal(rng *rand.Rand, name string, run func(context.Context, *stage.Env) error, records []kafka.Output) *Running {
 	w.T.Helper()
 	start := func() (*Running, *Lifeline) {
 		env := w.Env(name)

@@ -1,4 +1,4 @@
-// Package machinetest runs a runner.Machine in tests without a broker.
+// Package machinetest runs a kafka.Machine in tests without a broker.
 //
 // It reads records of the machine's inputs and the moments at which its process is to
 // die; it collects what was committed. A Partition does for one machine what the runner

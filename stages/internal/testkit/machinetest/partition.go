@@ -8,41 +8,41 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/codec"
-	"github.com/sluice-rl/sluice/stages/internal/runner"
+	"github.com/sluice-rl/sluice/stages/internal/kafka"
 )
 
 // Partition is one partition number: logs of the inputs, the changelog, what has been
 // committed, and the machine that works on it.
 type Partition struct {
 	// Outputs are the committed outputs, in order.
-	Outputs []runner.Output
+	Outputs []kafka.Output
 	// Rejected are the errors of records that were refused.
 	Rejected []error
 	// Now is what the machine is told the time is.
 	Now time.Time
 
-	make       func() runner.Machine
-	machine    runner.Machine
-	logs       map[string][]runner.Message
+	make       func() kafka.Machine
+	machine    kafka.Machine
+	logs       map[string][]kafka.Message
 	committed  map[string]int64
-	changelog  []runner.StateChange
+	changelog  []kafka.StateChange
 	restarts   int
-	broadcasts []runner.Message
+	broadcasts []kafka.Message
 	caughtUp   bool
 }
 
 // New makes a partition whose machines come from make.
-func New(now time.Time, make func() runner.Machine) (*Partition, error) {
+func New(now time.Time, make func() kafka.Machine) (*Partition, error) {
 	p := &Partition{
 		Now: now, make: make,
-		logs: map[string][]runner.Message{}, committed: map[string]int64{},
+		logs: map[string][]kafka.Message{}, committed: map[string]int64{},
 	}
 	return p, p.Restart()
 }
 
 // Append writes a record to an input topic without handling it.
 func (p *Partition) Append(topic string, body proto.Message) {
-	p.logs[topic] = append(p.logs[topic], runner.Message{
+	p.logs[topic] = append(p.logs[topic], kafka.Message{
 		Topic: topic, Offset: int64(len(p.logs[topic])), Key: codec.Key(body), Body: proto.Clone(body), Delivery: 1, Time: p.Now,
 	})
 }
@@ -61,7 +61,7 @@ func (p *Partition) Step(topic string, crash bool) error {
 	}
 	if err != nil {
 		p.Rejected = append(p.Rejected, err)
-		e = runner.Effects{}
+		e = kafka.Effects{}
 	}
 	p.committed[topic]++
 	return p.commit(e)
@@ -98,13 +98,13 @@ func (p *Partition) tick() error {
 
 // Broadcast gives the machine a record of a broadcast topic, and again after restarts.
 func (p *Partition) Broadcast(topic string, body proto.Message) error {
-	m := runner.Message{Topic: topic, Key: codec.Key(body), Body: body, Time: p.Now}
+	m := kafka.Message{Topic: topic, Key: codec.Key(body), Body: body, Time: p.Now}
 	p.broadcasts = append(p.broadcasts, m)
 	return p.broadcast(m)
 }
 
-func (p *Partition) broadcast(m runner.Message) error {
-	b, ok := p.machine.(runner.Broadcasts)
+func (p *Partition) broadcast(m kafka.Message) error {
+	b, ok := p.machine.(kafka.Broadcasts)
 	if !ok {
 		return fmt.Errorf("the machine takes no broadcasts")
 	}
@@ -115,16 +115,16 @@ func (p *Partition) broadcast(m runner.Message) error {
 	return p.commit(e)
 }
 
-func (p *Partition) commit(e runner.Effects) error {
+func (p *Partition) commit(e kafka.Effects) error {
 	for _, o := range e.Outputs {
 		// What cannot be written must not be taken for written.
 		if _, err := codec.Encode(o.Body); err != nil {
 			return err
 		}
-		p.Outputs = append(p.Outputs, runner.Output{Topic: o.Topic, Body: proto.Clone(o.Body), RoundRobin: o.RoundRobin})
+		p.Outputs = append(p.Outputs, kafka.Output{Topic: o.Topic, Body: proto.Clone(o.Body), RoundRobin: o.RoundRobin})
 	}
 	for _, c := range e.State {
-		p.changelog = append(p.changelog, runner.StateChange{Key: c.Key, Value: slices.Clone(c.Value)})
+		p.changelog = append(p.changelog, kafka.StateChange{Key: c.Key, Value: slices.Clone(c.Value)})
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (p *Partition) compact() {
 	for i, c := range p.changelog {
 		last[c.Key] = i
 	}
-	var kept []runner.StateChange
+	var kept []kafka.StateChange
 	for i, c := range p.changelog {
 		if last[c.Key] == i && c.Value != nil {
 			kept = append(kept, c)

@@ -1,0 +1,109 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// RunBroadcast reads all of the topics from the start, without a group, and follows
+// them until ctx ends (nil) or f returns an error. caughtUp is called once, when
+// everything that was there at the start has been given to f. Records that cannot be
+// decoded are logged, counted and left out.
+func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, caughtUp func(), f func(Message) error) error {
+	if len(topics) == 0 {
+		return fmt.Errorf("%w: no topics to broadcast", ErrConfig)
+	}
+	role := "broadcast " + strings.Join(topics, ",")
+	cl, st, err := cluster.dialWaiting(errReading, "", role,
+		kgo.ConsumeTopics(cluster.names(topics)...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+	if err != nil {
+		return err
+	}
+	defer st.retire()
+	defer cl.Close()
+	missing, err := cluster.unread(ctx, cl, st, topics)
+	if err != nil {
+		return nil // ctx ended before the brokers came
+	}
+	m := newMetrics(cluster.Metrics, "broadcast")
+	for caught := false; ; {
+		if !caught && len(missing) == 0 {
+			caught = true
+			st.setWork(nil)
+			if caughtUp != nil {
+				caughtUp()
+			}
+		}
+		fetches := cl.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		for _, e := range fetches.Errors() {
+			cluster.log().Warn("broadcast: poll failed", "topic", e.Topic, "error", e.Err)
+			(&backoff{next: time.Second}).wait(ctx, nil)
+		}
+		for it := fetches.RecordIter(); !it.Done(); {
+			r := it.Next()
+			if err := cluster.deliver(r, m, f); err != nil {
+				return err
+			}
+			tp := topicPartition{cluster.short(r.Topic), r.Partition}
+			if end, ok := missing[tp]; ok && r.Offset+1 >= end {
+				delete(missing, tp)
+			}
+		}
+	}
+}
+
+// unread waits for the brokers and says up to where each partition has something.
+func (c ClusterConfig) unread(ctx context.Context, cl *kgo.Client, st *state, topics []string) (map[topicPartition]int64, error) {
+	var wait backoff
+	for said := false; ; {
+		all, err := c.logBounds(ctx, cl, topics...)
+		if err == nil {
+			missing := map[topicPartition]int64{}
+			for t, ps := range all {
+				for p, b := range ps {
+					if b.start < b.stable {
+						missing[topicPartition{t, p}] = b.stable
+					}
+				}
+			}
+			return missing, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			err = errors.New("a topic does not exist: run `sluice apply`")
+		}
+		st.setWork(fmt.Errorf("broadcast topics cannot be read yet: %w", err))
+		if !said {
+			c.log().Warn("broadcast topics cannot be read yet: waiting", "topics", topics, "error", err)
+			said = true
+		}
+		wait.wait(ctx, nil)
+	}
+}
+
+func (c ClusterConfig) deliver(r *kgo.Record, m *metrics, f func(Message) error) error {
+	if r.Attrs.IsControl() {
+		return nil
+	}
+	topic := c.short(r.Topic)
+	msg, err := Decode(c, r)
+	if err != nil {
+		c.log().Error("broadcast record left out", "topic", topic, "partition", r.Partition, "offset", r.Offset, "error", err)
+		m.records.WithLabelValues(topic, outcomeSkipped).Inc()
+		return nil
+	}
+	m.records.WithLabelValues(topic, outcomeDone).Inc()
+	return f(msg)
+}

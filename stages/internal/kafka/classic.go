@@ -1,0 +1,100 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// ClassicConfig configures a worker stage that reads a consumer group.
+type ClassicConfig struct {
+	Cluster ClusterConfig
+	// Stage is its name in the topology, which says what it reads.
+	Stage string
+	// Concurrency is how many records are worked on at once. 0 means 64.
+	Concurrency int
+	// Priority names topics in the order in which they are served; topics that are
+	// not named come last, in the topology's order.
+	Priority []string
+	// RevokeDeadline is how long work in flight may go on once its partition moves
+	// to another member, or once the context ends. 0 means 30 s.
+	RevokeDeadline time.Duration
+	// CommitInterval is how often finished work is committed. 0 means 200 ms.
+	CommitInterval time.Duration
+}
+
+func (cfg *ClassicConfig) defaults() {
+	if cfg.Concurrency == 0 {
+		cfg.Concurrency = 64
+	}
+	if cfg.RevokeDeadline == 0 {
+		cfg.RevokeDeadline = 30 * time.Second
+	}
+	if cfg.CommitInterval == 0 {
+		cfg.CommitInterval = 200 * time.Millisecond
+	}
+}
+
+// byPriority orders topics as Priority says.
+func (cfg *ClassicConfig) byPriority(reads []string) ([]string, error) {
+	var order []string
+	for _, t := range cfg.Priority {
+		if !slices.Contains(reads, t) {
+			return nil, fmt.Errorf("%w: priority names topic %q, which stage %s does not read", ErrConfig, t, cfg.Stage)
+		}
+		order = append(order, t)
+	}
+	for _, t := range reads {
+		if !slices.Contains(order, t) {
+			order = append(order, t)
+		}
+	}
+	return order, nil
+}
+
+// RunClassic works until ctx ends, then lets work in flight finish and returns nil.
+func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
+	cfg.defaults()
+	stage, err := cfg.Cluster.stage(cfg.Stage)
+	if err != nil {
+		return err
+	}
+	order, err := cfg.byPriority(stage.Reads)
+	if err != nil {
+		return err
+	}
+	cfg.Cluster.Begin("topics", "classic")
+	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+		return err
+	}
+	cfg.Cluster.succeed(ctx, cfg.Stage, stage.Group)
+	topics := cfg.Cluster.names(order)
+	// Attempts stop with ctx; work in flight may go on for RevokeDeadline more.
+	in := newIntake(context.WithoutCancel(ctx), cfg, topics)
+	cl, st, err := cfg.Cluster.dialWaiting(errJoining, cfg.Stage, "classic",
+		kgo.ConsumerGroup(cfg.Cluster.name(stage.Group)),
+		kgo.ConsumeTopics(topics...),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		// A topic that was stopped and is resumed waits for the fetch under way.
+		kgo.FetchMaxWait(500*time.Millisecond),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.RebalanceTimeout(cfg.RevokeDeadline+30*time.Second),
+		kgo.AutoCommitMarks(), kgo.AutoCommitInterval(cfg.CommitInterval),
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { in.joined() }),
+		kgo.OnPartitionsRevoked(func(_ context.Context, cl *kgo.Client, m map[string][]int32) { in.revoke(cl, m) }),
+		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { in.lose(m) }),
+	)
+	if err != nil {
+		return err
+	}
+	in.start(cl, newWorker(cfg.Cluster, cfg.Stage, cl, ctx.Done()), h, st)
+	in.poll(ctx)
+	err = in.finish()
+	// Leaving hands the partitions over; their offsets were committed just now.
+	leave(cl, st, leavePatience)
+	return err
+}

@@ -1,0 +1,99 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// leavePatience bounds each thing that is asked of the brokers about a membership: they
+// may be away.
+const leavePatience = 2 * time.Second
+
+// commitPatience bounds the last commits and acknowledgements of a member that stops.
+// The client commits nothing while it joins; a rebalance that nobody holds up is over
+// sooner.
+const commitPatience = 5 * time.Second
+
+// leave takes a client out of its group, closes it and retires its state. What it worked
+// on has ended.
+func leave(cl *kgo.Client, st *state, patience time.Duration) {
+	defer func() {
+		cl.Close()
+		// Close leaves once more, in a goroutine of its own for which it does not wait: let
+		// it go even if a poll that ended meanwhile counts as one under way.
+		cl.AllowRebalance()
+	}()
+	defer st.retire()
+	cl.AllowRebalance()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _ = cl.LeaveGroupContext(ctx); ctx.Err() == nil {
+		return
+	}
+	defer st.abandon()
+	// The client leaves only after its JoinGroup was answered, for which the brokers
+	// take up to the rebalance time-out if another member is slow or dead. Say it in
+	// the client's place, or the others wait for this member in their turn.
+	group, _ := cl.OptValue(kgo.ConsumerGroup).(string)
+	if member, _ := cl.GroupMetadata(); member != "" {
+		_ = resign(cl, group, member) // a member that cannot say so is timed out
+	}
+}
+
+// succeed takes out of a group what was left there by processes of this instance that
+// were killed: else their partitions, and every rebalance, wait until they are timed
+// out. Where it does not work that is what happens. The members are not static ones
+// (KIP-345) because those come back without a rebalance: one that was killed after it
+// gave partitions up and before it told so would leave them to nobody.
+func (c ClusterConfig) succeed(ctx context.Context, stage, group string) {
+	if c.Instance == "" {
+		return // every other process of the stage would be taken for one
+	}
+	cl, st, err := c.dial(stage, "predecessors")
+	if err != nil {
+		return
+	}
+	defer cl.Close()
+	defer st.forget()
+	ctx, cancel := context.WithTimeout(ctx, leavePatience)
+	defer cancel()
+	group = c.name(group)
+	groups, err := kadm.NewClient(cl).DescribeGroups(ctx, group)
+	if err != nil {
+		c.log().Debug("cannot see the group's members", "group", group, "error", err)
+		return
+	}
+	var left []string
+	for _, m := range groups[group].Members {
+		if m.ClientID == c.clientID(stage) {
+			left = append(left, m.MemberID)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	if err := resign(cl, group, left...); err != nil {
+		c.log().Debug("cannot take earlier members of this instance out of the group", "group", group, "error", err)
+		return
+	}
+	c.log().Info("took earlier members of this instance out of the group", "group", group, "members", len(left))
+}
+
+// resign takes members out of a group.
+func resign(cl *kgo.Client, group string, members ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	defer cancel()
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = group
+	for _, id := range members {
+		m := kmsg.NewLeaveGroupRequestMember()
+		m.MemberID = id
+		req.Members = append(req.Members, m)
+	}
+	_, err := req.RequestWith(ctx, cl)
+	return err
+}

@@ -1,0 +1,6 @@
+//go:build synctests
+
+package kafka
+
+// virtualTime: the Kafka client was built for testing/synctest.
+const virtualTime = true

@@ -1,0 +1,160 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// errAbandoned: a record was let go unfinished, to be delivered again.
+var errAbandoned = errors.New("abandoned")
+
+// worker takes single records from being held to being done, whatever held them.
+type worker struct {
+	undertaker
+	// producer writes outputs; its acknowledgement is what makes an input done.
+	producer *kgo.Client
+	// stop is closed when no attempt may be started any more.
+	stop          <-chan struct{}
+	maxDeliveries int32
+}
+
+func newWorker(c ClusterConfig, stage string, producer *kgo.Client, stop <-chan struct{}) *worker {
+	return &worker{
+		undertaker: undertaker{cluster: c, stage: stage, log: c.log(), metrics: newMetrics(c.Metrics, stage)},
+		producer:   producer, stop: stop,
+	}
+}
+
+// do returns nil once all that r leads to has been acknowledged by the brokers,
+// errAbandoned if ctx or stop ended first, and any other error if the stage is
+// misconfigured and must end.
+func (w *worker) do(ctx context.Context, r *kgo.Record, h Handler) error {
+	start := time.Now()
+	w.metrics.inFlight.Inc()
+	defer w.metrics.inFlight.Dec()
+	topic := w.cluster.short(r.Topic)
+
+	outputs, outcome, err := w.outputs(ctx, r, h)
+	if err == nil {
+		err = w.write(ctx, outputs)
+		if err != nil && final(err) && outcome == outcomeDone {
+			m, _ := Decode(w.cluster, r)
+			outcome = outcomeDeadLetter
+			err = w.write(ctx, w.bury(r, m.Body, err))
+		}
+	}
+	if err != nil {
+		outcome = outcomeAbandoned
+	}
+	w.metrics.took(topic, outcome, start)
+	return err
+}
+
+// outputs works on r until there is something to write for it.
+func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.Record, string, error) {
+	m, err := Decode(w.cluster, r)
+	if err != nil {
+		return w.bury(r, nil, err), outcomeDeadLetter, nil
+	}
+	if w.maxDeliveries > 0 && m.Delivery > w.maxDeliveries {
+		err := fmt.Errorf("delivered for the %d. time: whoever worked on it before vanished", m.Delivery)
+		return w.bury(r, m.Body, Reject(err, "too_many_deliveries")), outcomeDeadLetter, nil
+	}
+	var wait backoff
+	for attempt := 1; ; attempt++ {
+		records, err := w.attempt(ctx, m, h)
+		switch {
+		case err == nil:
+			if attempt > 1 {
+				w.log.Info("record went through", "topic", m.Topic, "partition", m.Partition, "offset", m.Offset, "attempt", attempt)
+			}
+			return records, outcomeDone, nil
+		case errors.Is(err, ErrConfig):
+			return nil, outcomeAbandoned, err
+		case final(err):
+			return w.bury(r, m.Body, err), outcomeDeadLetter, nil
+		case ctx.Err() != nil:
+			return nil, outcomeAbandoned, errAbandoned
+		}
+		w.metrics.retries.WithLabelValues(m.Topic).Inc()
+		w.cluster.Status.Failed("retried", err)
+		w.logRetry(m, attempt, err)
+		if !wait.wait(ctx, w.stop) {
+			return nil, outcomeAbandoned, errAbandoned
+		}
+	}
+}
+
+func (w *worker) attempt(ctx context.Context, m Message, h Handler) (records []*kgo.Record, err error) {
+	outputs, err := guard(w.log, func() ([]Output, error) { return h.Handle(ctx, m) })
+	if err != nil {
+		return nil, err
+	}
+	return w.cluster.encodeAll(outputs)
+}
+
+// logRetry says the first failure of a record aloud and the rest quietly.
+func (w *worker) logRetry(m Message, attempt int, err error) {
+	level := slog.LevelDebug
+	if attempt == 1 {
+		level = slog.LevelWarn
+	}
+	w.log.Log(context.Background(), level, "record has to wait: trying again",
+		"topic", m.Topic, "partition", m.Partition, "offset", m.Offset, "attempt", attempt, "error", err)
+}
+
+// write returns nil when the brokers have all records; the same records may be
+// written more than once.
+func (w *worker) write(ctx context.Context, records []*kgo.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	var wait backoff
+	for {
+		err := produce(ctx, w.producer, records)
+		switch {
+		case err == nil:
+			return nil
+		case final(err):
+			return err
+		case ctx.Err() != nil || errors.Is(err, kgo.ErrClientClosed):
+			return errAbandoned
+		}
+		w.log.Warn("cannot write outputs: trying again", "error", err)
+		w.cluster.Status.Failed("write_failed", err)
+		if !wait.wait(ctx, nil) {
+			return errAbandoned
+		}
+		records = unsent(records)
+	}
+}
+
+// unsent copies records so that they may be produced again.
+func unsent(records []*kgo.Record) []*kgo.Record {
+	out := make([]*kgo.Record, len(records))
+	for i, r := range records {
+		out[i] = &kgo.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers}
+		if isSpread(r) {
+			spread(out[i])
+		}
+	}
+	return out
+}
+
+// guard turns a panic of a stage's own code into a final error: one record must not
+// end the work on all others.
+func guard[T any](log *slog.Logger, f func() (T, error)) (result T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("panic in a stage's own code", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = Reject(fmt.Errorf("panic: %v", p), "panic")
+		}
+	}()
+	return f()
+}
