@@ -41,7 +41,7 @@ build: ## Build all binaries into bin/
 ##@ Develop
 
 .PHONY: test
-test: tools kafka generated build vet ## What CI runs: tools, build, vet, generated code, unit tests with the race detector, integration
+test: tools kafka generated build vet trainer-test ## What CI runs: tools, build, vet, generated code, unit tests with the race detector, integration
 	go test -race -tags synctests -timeout 30m $(TESTARGS) $$(go list ./... | grep -v /integration)
 	go test -count=1 -timeout 30m ./integration/...
 
@@ -65,16 +65,27 @@ lint: $(STAMPS)/golangci-lint-$(GOLANGCI_VERSION) $(STAMPS)/buf-$(BUF_VERSION) #
 BASE ?= $(shell git rev-parse --verify -q origin/main || git rev-parse HEAD)
 
 .PHONY: generate
-generate: $(STAMPS)/buf-$(BUF_VERSION) $(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION) ## Write the Go code of the contracts (schemas/sluicev1)
+generate: $(STAMPS)/buf-$(BUF_VERSION) $(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION) $(STAMPS)/python ## Write the Go and Python code of the contracts
 	cd schemas && buf generate
+	PYTHON=$(CURDIR)/.tools/python/bin/python stages/trainer/generate.sh
 
 .PHONY: generated
-generated: $(STAMPS)/buf-$(BUF_VERSION) $(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION) ## Fail if the generated code is not what the contracts say
-	@before=$$(mktemp -d) && cp -r schemas/sluicev1 "$$before/" && \
-	(cd schemas && buf lint && buf generate) && \
-	if ! diff -r "$$before/sluicev1" schemas/sluicev1 >/dev/null; then \
-		rm -rf "$$before"; echo 'schemas/sluicev1 was not up to date; it is now: commit it'; exit 1; \
+generated: $(STAMPS)/buf-$(BUF_VERSION) $(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION) $(STAMPS)/python ## Fail if the generated code is not what the contracts say
+	@before=$$(mktemp -d) && cp -r schemas/sluicev1 stages/trainer/sluice_trainer/proto "$$before/" && \
+	(cd schemas && buf lint) && $(MAKE) --no-print-directory generate && \
+	if ! diff -r "$$before/sluicev1" schemas/sluicev1 >/dev/null || \
+		! diff -r -x __pycache__ "$$before/proto" stages/trainer/sluice_trainer/proto >/dev/null; then \
+		rm -rf "$$before"; echo 'generated code was not up to date; it is now: commit it'; exit 1; \
 	fi; rm -rf "$$before"
+
+.PHONY: trainer-test
+trainer-test: build $(STAMPS)/python ## The Python trainer: ruff, mypy and its tests
+	cd stages/trainer && $(CURDIR)/.tools/python/bin/ruff check . && $(CURDIR)/.tools/python/bin/ruff format --check . && \
+		$(CURDIR)/.tools/python/bin/mypy sluice_trainer && $(CURDIR)/.tools/python/bin/python -m pytest -q -rs
+
+.PHONY: trainer-wheel
+trainer-wheel: ## Build the Python trainer's wheel into stages/trainer/dist
+	cd stages/trainer && python3 -m pip wheel --no-deps --quiet --wheel-dir dist .
 
 .PHONY: kafka
 kafka: $(STAMPS)/kafka-$(KAFKA_VERSION) ## Install Apache Kafka for tests against the real broker (into .tools/kafka; Java and Maven from apt)
@@ -141,6 +152,9 @@ $(STAMPS)/buf-$(BUF_VERSION):
 
 $(STAMPS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION):
 	@$(INSTALL) protoc-gen-go && mkdir -p $(@D) && touch $@
+
+$(STAMPS)/python: stages/trainer/requirements.txt
+	@$(INSTALL) python && mkdir -p $(@D) && touch $@
 
 $(STAMPS)/golangci-lint-$(GOLANGCI_VERSION):
 	@$(INSTALL) golangci-lint && mkdir -p $(@D) && touch $@

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts one tool into .tools/ of this checkout. Usage: topology/tools/install.sh NAME
-# NAME is apt, runsc, libchdb, kafka, buf, protoc-gen-go or golangci-lint. The Makefile calls
+# NAME is apt, runsc, libchdb, kafka, python, buf, protoc-gen-go or golangci-lint. The Makefile calls
 # it only where the stamp of the wanted version is missing. Versions come from the
 # Makefile through the environment.
 set -eu
@@ -97,6 +97,13 @@ kafka)
 	rm -rf "$tools/kafka"
 	mvn -q -B -f topology/tools/kafka.xml -Dkafka.version="$KAFKA_VERSION" \
 		dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$tools/kafka" >&2
+	;;
+python)
+	python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv
+	say "a Python environment with what stages/trainer is tested with"
+	rm -rf "$tools/python"
+	python3 -m venv "$tools/python"
+	"$tools/python/bin/pip" install --quiet --disable-pip-version-check -r stages/trainer/requirements.txt >&2
 	;;
 buf)
 	package=$(npm_get "@bufbuild/buf-linux-x64@$BUF_VERSION")
