@@ -1,5 +1,3 @@
-// Command advantage-grouper gathers the scored trajectories of each problem into a
-// group, closes it and gives its members their advantages.
 package main
 
 import (

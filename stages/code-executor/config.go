@@ -7,16 +7,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const about = `code-executor runs the programs that the policy wrote, in sandboxes of sandboxd.
-
-Reads   code-calls (share group: one record per slot)
-Writes  code-results; trajectories that it had to give up
-
-A slot reserves a sandbox before it asks for a record. A sandbox that fails is
-retried in a fresh one, --attempts times in all; then the trajectory ends as
-infra_error and is not graded. While sandboxd is away the executor waits.
-Needs brokers with share groups (Apache Kafka 4.2 or later).`
-
 // config is what the executor can be told; every field is a flag.
 type config struct {
 	address   string

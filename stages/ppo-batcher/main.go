@@ -1,5 +1,3 @@
-// Command ppo-batcher packs the members of a step's groups into micro-batches for a
-// trainer.
 package main
 
 import (

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"time"
@@ -9,23 +8,8 @@ import (
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
-	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/topology/process"
 )
-
-const about = `prompt-feeder feeds problems, step by step, into the pipeline.
-
-Reads   a prepared problem file; policy-updates; runs
-Writes  prompts; runs
-
-In train mode a step is fed when the trainer has answered the one before it
-(sync pacing), in seeded epochs, until --steps are answered. In eval mode every
-problem is fed once, in file order, without waiting; give it a run id of its own.
-After a restart it goes on where it was and feeds nothing twice. What the run is (the
-problems' hash, seed, sizes, budgets, sampling) is recorded when it begins; a restart that
-differs is refused with the differences. Of two feeders of one run the later one goes on.
-
-` + "`prompt-feeder prepare --help`" + ` tells how a problem file is made.`
 
 // config is what the feeder can be told; every field is a flag.
 type config struct {
@@ -103,18 +87,4 @@ func (c *config) validate() error {
 		return fmt.Errorf("flags make no valid prompt: %w", err)
 	}
 	return nil
-}
-
-// feeder is the stage: what it was told, and its run.
-type feeder struct{ config }
-
-func newFeeder() *feeder { return &feeder{} }
-
-func (f *feeder) spec() stage.Spec {
-	return stage.Spec{
-		Name: "prompt-feeder", About: about,
-		Flags: f.register, Validate: f.validate,
-		Commands: []process.Command{prepareCommand()},
-		Run:      func(ctx context.Context, env *stage.Env) error { return f.run(ctx, env) },
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
@@ -18,45 +17,8 @@ import (
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
-// errDone ends the reading of policy updates when everything is fed and answered.
-var errDone = errors.New("the run is complete")
-
 // errStopped: a stage has stopped the run.
 var errStopped = errors.New("the run was stopped")
-
-func (f *feeder) run(ctx context.Context, env *stage.Env) error {
-	file, err := dataset.Open(f.data)
-	if err != nil {
-		return process.Usage(fmt.Errorf("--data: %w", err))
-	}
-	defer file.Close()
-	env.Log.Info("problems opened", "file", f.data, "rows", file.Len(), "sha256", file.SHA256())
-	if err := f.checkFile(file.Len()); err != nil {
-		return err
-	}
-	src := source{file: file, order: dataset.NewOrder(file.Len(), f.seed), inOrder: f.mode == "eval"}
-
-	answers := newFollower(f.runID)
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return kafka.RunBroadcast(ctx, env.Kafka, env.Stage.Reads, answers.caughtUp, answers.take)
-	})
-	group.Go(func() error {
-		if err := answers.wait(ctx, func(p progress) bool { return true }); err != nil {
-			return err
-		}
-		env.Kafka.Begin()
-		if err := f.persist(ctx, env, src, answers); err != nil {
-			return err
-		}
-		return errDone
-	})
-	if err := group.Wait(); !errors.Is(err, errDone) {
-		return err
-	}
-	env.Log.Info("run complete", "run", f.runID)
-	return nil
-}
 
 // persist feeds until the run is complete. After trouble with the brokers it claims the
 // run anew, which settles what was under way, and goes on behind what is in the topic.

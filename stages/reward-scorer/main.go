@@ -1,4 +1,3 @@
-// Command reward-scorer gives finished trajectories their rewards.
 package main
 
 import (

@@ -18,18 +18,6 @@ import (
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
-const about = `sampler drives trajectories: it asks the policy for every turn.
-
-Reads   code-results before prompts; policy-updates (every instance reads all)
-Writes  code-calls, trajectories
-
-The policy is an inference server in vLLM's dialect (vLLM, simpolicy) at
---inference-url, until a policy update names another. While it is away the
-sampler waits. Start it with raw logprobs and temperature 1, or with processed
-logprobs (vllm serve --logprobs-mode processed_logprobs, and
---logprobs-mode processed here): otherwise the behaviour logprobs are not those
-of the distribution that was sampled.`
-
 // The modes of an inference server's logprobs.
 const (
 	logprobsRaw       = "raw"
