@@ -23,8 +23,8 @@ const (
 )
 
 var (
-	// ErrUndecodable: the type header is missing or unknown, or the value is not
-	// the message it says.
+	// ErrUndecodable: the type is not said or unknown, or the value is not the message
+	// it says.
 	ErrUndecodable = errors.New("undecodable record")
 	// ErrNewerSchema: the record was written by a version this one cannot read.
 	ErrNewerSchema = errors.New("record of a newer schema")
@@ -135,10 +135,16 @@ func Rebuild(m proto.Message, schema int) (Record, error) {
 	return rec, nil
 }
 
-// Decode reads a record and validates the message in it.
-func Decode(rec Record) (proto.Message, error) {
+// Decode reads a record and validates the message in it. carried are the types that the
+// record's topic carries: where it is one, a record need not say its type.
+func Decode(rec Record, carried ...string) (proto.Message, error) {
 	name, ok := header(rec.Headers, HeaderType)
-	if !ok {
+	switch {
+	case !ok && len(carried) == 1:
+		name = []byte(carried[0])
+	case !ok && len(carried) > 1:
+		return nil, fmt.Errorf("%w: no header %s, and the topic carries %s: it must say which of them it is", ErrUndecodable, HeaderType, strings.Join(carried, ", "))
+	case !ok:
 		return nil, fmt.Errorf("%w: no header %s: was it written by something other than Sluice?", ErrUndecodable, HeaderType)
 	}
 	if err := checkSchema(rec.Headers); err != nil {
@@ -160,7 +166,7 @@ func Decode(rec Record) (proto.Message, error) {
 func checkSchema(hs []Header) error {
 	v, ok := header(hs, HeaderSchema)
 	if !ok {
-		return fmt.Errorf("%w: no header %s", ErrUndecodable, HeaderSchema)
+		return nil // the first version
 	}
 	n, err := strconv.Atoi(string(v))
 	if err != nil || n < 1 {

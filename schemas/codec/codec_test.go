@@ -256,7 +256,6 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{"no type", with(HeaderType, ""), ErrUndecodable, HeaderType},
 		{"unknown type", with(HeaderType, "Secret\x1b[2J"), ErrUndecodable, `"Secret\x1b[2J"`},
-		{"no schema", with(HeaderSchema, ""), ErrUndecodable, HeaderSchema},
 		{"schema not a number", with(HeaderSchema, "one"), ErrUndecodable, `"one"`},
 		{"newer schema", with(HeaderSchema, "2"), ErrNewerSchema, "upgrade"},
 		{"cut value", Record{Value: good.Value[:5], Headers: good.Headers}, ErrUndecodable, "5 bytes"},
@@ -266,6 +265,40 @@ func TestDecodeRefuses(t *testing.T) {
 		if err == nil || (c.is != nil && !errors.Is(err, c.is)) || !strings.Contains(fmt.Sprint(err), c.says) {
 			t.Errorf("%s: error %v, want %v that says %q", c.name, err, c.is, c.says)
 		}
+	}
+}
+
+// What the topic says, a record need not say: a trainer in another language writes the
+// message and its key.
+func TestHeadersAreOptionalWhereTheTopicCarriesOneType(t *testing.T) {
+	want := &sluicev1.PolicyUpdate{RunId: "demo", Step: 3, PolicyVersion: 4, Trained: true}
+	rec, err := Encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := Record{Key: rec.Key, Value: rec.Value}
+	got, err := Decode(bare, "PolicyUpdate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(proto.Message(want), got, protocmp.Transform()); diff != "" {
+		t.Errorf("-written +read:\n%s", diff)
+	}
+	if _, err := Decode(bare, "StepBatch", "MicroBatch"); !errors.Is(err, ErrUndecodable) || !strings.Contains(err.Error(), "carries StepBatch, MicroBatch") {
+		t.Errorf("on a topic of two types: %v", err)
+	}
+	if m, err := Decode(rec, "StepBatch", "MicroBatch"); err != nil || TypeName(m) != "PolicyUpdate" {
+		t.Errorf("the header has precedence: %T, %v", m, err)
+	}
+	newer := Record{Key: rec.Key, Value: rec.Value, Headers: []Header{{HeaderSchema, []byte("2")}}}
+	if _, err := Decode(newer, "PolicyUpdate"); !errors.Is(err, ErrNewerSchema) {
+		t.Errorf("a newer schema: %v", err)
+	}
+	if _, err := Decode(Record{Value: []byte("no protobuf")}, "PolicyUpdate"); !errors.Is(err, ErrUndecodable) || ErrorType(err) != "undecodable" {
+		t.Errorf("bytes of something else: %v", err)
+	}
+	if _, err := Decode(Record{}, "PolicyUpdate"); !errors.Is(err, ErrInvalid) {
+		t.Errorf("an empty record: %v", err)
 	}
 }
 

@@ -3,7 +3,9 @@
 // A record is: the protobuf message as value; the question id or run id as key; and
 // three headers: sluice-type (the message's name, "CodeCall"), sluice-schema (the
 // version of these contracts) and sluice-origin (an encoded Origin, so that a record
-// whose value cannot be read can still be traced and its trajectory ended).
+// whose value cannot be read can still be traced and its trajectory ended). Stages write
+// all of them. Who writes from outside needs none where the topic carries one type:
+// without sluice-type it is the topic's, without sluice-schema it is version 1.
 //
 // Promises: Encode and Decode refuse what Validate refuses, naming the field, the
 // lengths or the value; fields that this version does not know survive a stage that

@@ -140,6 +140,8 @@ func (MemberFate) EnumDescriptor() ([]byte, []int) {
 	return file_sluice_v1_training_proto_rawDescGZIP(), []int{1}
 }
 
+// TokenReduction is how the losses of a datum's tokens become one: over the tokens with
+// loss_mask 1 of that datum.
 type TokenReduction int32
 
 const (
@@ -690,6 +692,12 @@ func (x *MemberBatched) GetStaleness() uint32 {
 // StepBatch announces a step's micro-batches. It is always written, with
 // micro_batches = 0 where there is nothing to train on, and the trainer answers it
 // with one PolicyUpdate.
+//
+// Trainers read ppo-batches with isolation level read_committed: batches are written in
+// transactions. The record's key is the run id, so all of a run lies on one partition:
+// per step the StepBatch, then its MicroBatches by index. The header sluice-type says
+// which of the two a record is ("StepBatch", "MicroBatch"), sluice-schema the version of
+// these contracts (1). After a crash the same step is not written again.
 type StepBatch struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	RunId        string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
@@ -890,7 +898,12 @@ func (x *StepBatch) GetInfraErrors() uint32 {
 	return 0
 }
 
-// MicroBatch follows its StepBatch on the same partition.
+// MicroBatch follows its StepBatch on the same partition. Its loss is, over its data, the
+// sum of the reduced token losses divided by their number; the gradients of a step's
+// micro-batches are added up before the optimiser's step. Per token of a datum with
+// loss_mask 1, with r = exp(logprob under the policy trained - behaviour_logprobs) and a =
+// advantages, the loss is -min(r a, clamp(r, clip_low, clip_high) a), reduced by
+// token_reduction (PPO, https://arxiv.org/abs/1707.06347).
 type MicroBatch struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	RunId       string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
@@ -1142,12 +1155,18 @@ func (x *Datum) GetPolicyVersionMax() uint32 {
 	return 0
 }
 
-// PolicyUpdate answers one StepBatch: the step is done, and this is the policy now.
+// PolicyUpdate answers one StepBatch: the step is done, and this is the policy now. The
+// trainer writes it to policy-updates, with the run id as the record's key (the topic is
+// compacted: the newest of each run is kept) and this message as its value. It needs no
+// headers. One that cannot be read, or without run_id or step, goes to dead-letters and
+// stands in `sluice status`; its step then still waits for its answer.
 type PolicyUpdate struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	RunId       string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	Incarnation uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Step        uint64                 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// These three as in the StepBatch that is answered.
+	RunId       string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	Incarnation uint32 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Step        uint64 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	// Of the policy after this step: what the sampler's next tokens will bear.
 	// Unchanged where nothing was trained.
 	PolicyVersion uint32 `protobuf:"varint,4,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
 	Trained       bool   `protobuf:"varint,5,opt,name=trained,proto3" json:"trained,omitempty"`
@@ -1245,6 +1264,9 @@ func (x *PolicyUpdate) GetPublishedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// TrainerReport is what a step's training was like, for metrics alone: nothing waits for
+// it. The trainer writes it to trainer-reports, with the run id as the record's key; it
+// needs no headers. Means are over the policy's tokens.
 type TrainerReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`

@@ -4,7 +4,8 @@
 // policy-updates and runs (broadcast).
 //
 // Writes: prompts, one record per slot of a step, keyed by question id; runs: what the run
-// is, and with the prompts of a step, in one transaction, that it is fed.
+// is, and with the prompts of a step, in one transaction, that it is fed; dead-letters, for
+// what cannot be read of the topics that it follows.
 //
 // Promises: which problem stands in which slot follows from file, seed and step alone,
 // so a run can be repeated; memory does not grow with the file; with sync pacing a step

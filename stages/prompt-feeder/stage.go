@@ -56,10 +56,15 @@ func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 	}
 	src := source{file: file, order: dataset.NewOrder(file.Len(), f.seed), inOrder: f.mode == "eval"}
 
+	letters, err := kafka.NewProducer(ctx, env.Kafka, "prompt-feeder")
+	if err != nil {
+		return err
+	}
+	defer letters.Close()
 	answers := newFollower(f.runID)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return kafka.RunBroadcast(ctx, env.Kafka, env.Stage.Reads, answers.caughtUp, answers.take)
+		return kafka.RunBroadcast(ctx, env.Kafka, env.Stage.Reads, answers.caughtUp, answers.take, letters)
 	})
 	group.Go(func() error {
 		if err := answers.wait(ctx, func(p progress) bool { return true }); err != nil {

@@ -9,13 +9,17 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sluice-rl/sluice/stages/internal/status"
 )
 
 // RunBroadcast reads all of the topics from the start, without a group, and follows
 // them until ctx ends (nil) or f returns an error. caughtUp is called once, when
 // everything that was there at the start has been given to f. Records that cannot be
-// decoded are logged, counted and left out.
-func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, caughtUp func(), f func(Message) error) error {
+// decoded are logged, counted, noted for `sluice status` until their key is written
+// again, and left out. Since everybody reads them, one stage writes dead letters of them:
+// it gives a producer, and writes them again whenever it starts and they are still there.
+func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, caughtUp func(), f func(Message) error, letters ...*Producer) error {
 	if len(topics) == 0 {
 		return fmt.Errorf("%w: no topics to broadcast", ErrConfig)
 	}
@@ -32,7 +36,7 @@ func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, c
 	if err != nil {
 		return nil // ctx ended before the brokers came
 	}
-	m := newMetrics(cluster.Metrics, "broadcast")
+	d := &delivery{cluster: cluster, metrics: newMetrics(cluster.Metrics, "broadcast"), take: f, letters: letters, unread: map[string]string{}}
 	for caught := false; ; {
 		if !caught && len(missing) == 0 {
 			caught = true
@@ -51,7 +55,7 @@ func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, c
 		}
 		for it := fetches.RecordIter(); !it.Done(); {
 			r := it.Next()
-			if err := cluster.deliver(r, m, f); err != nil {
+			if err := d.deliver(ctx, r); err != nil {
 				return err
 			}
 			tp := topicPartition{cluster.short(r.Topic), r.Partition}
@@ -93,17 +97,47 @@ func (c ClusterConfig) unread(ctx context.Context, cl *kgo.Client, st *state, to
 	}
 }
 
-func (c ClusterConfig) deliver(r *kgo.Record, m *metrics, f func(Message) error) error {
+// delivery hands on the records of broadcast topics.
+type delivery struct {
+	cluster ClusterConfig
+	metrics *metrics
+	take    func(Message) error
+	letters []*Producer
+	// unread is the key of each topic's last record that could not be read.
+	unread map[string]string
+}
+
+func (d *delivery) deliver(ctx context.Context, r *kgo.Record) error {
 	if r.Attrs.IsControl() {
 		return nil
 	}
-	topic := c.short(r.Topic)
-	msg, err := Decode(c, r)
+	topic := d.cluster.short(r.Topic)
+	msg, err := Decode(d.cluster, r)
 	if err != nil {
-		c.log().Error("broadcast record left out", "topic", topic, "partition", r.Partition, "offset", r.Offset, "error", err)
-		m.records.WithLabelValues(topic, outcomeSkipped).Inc()
-		return nil
+		return d.leaveOut(ctx, r, topic, err)
 	}
-	m.records.WithLabelValues(topic, outcomeDone).Inc()
-	return f(msg)
+	if key, there := d.unread[topic]; there && key == msg.Key {
+		delete(d.unread, topic)
+		d.cluster.Status.Clear(noteOf(topic))
+	}
+	d.metrics.records.WithLabelValues(topic, outcomeDone).Inc()
+	return d.take(msg)
 }
+
+// leaveOut says of a record that it counts for nothing.
+func (d *delivery) leaveOut(ctx context.Context, r *kgo.Record, topic string, cause error) error {
+	d.cluster.log().Error("broadcast record left out", "topic", topic, "partition", r.Partition, "offset", r.Offset, "error", cause)
+	d.metrics.records.WithLabelValues(topic, outcomeSkipped).Inc()
+	d.unread[topic] = string(r.Key)
+	d.cluster.Status.Note(noteOf(topic), status.Note{
+		Text: fmt.Sprintf("%s/%d@%d cannot be read and counts for nothing: %v", topic, r.Partition, r.Offset, cause),
+	})
+	for _, p := range d.letters {
+		if err := p.giveUp(ctx, r, cause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func noteOf(topic string) string { return "records of " + topic }

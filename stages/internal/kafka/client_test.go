@@ -7,15 +7,18 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
+	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
 )
 
@@ -54,6 +57,65 @@ func TestBroadcastReadsAllAndFollows(t *testing.T) {
 		}
 		if caughtUp != 5 {
 			t.Errorf("caught up after %d, want 5: what cannot be decoded does not count", caughtUp)
+		}
+	})
+}
+
+// A trainer in another language writes the message and its key, no headers. What it
+// writes and nobody can read is a dead letter, and stands in the status until it answers
+// again.
+func TestABroadcastRecordOfAnotherWriter(t *testing.T) {
+	inWorld(t, func(w *world) {
+		board := status.NewBoard(nil)
+		var versions atomic.Uint32
+		p := w.start("a", func(ctx context.Context, c ClusterConfig) error {
+			c.Status = board
+			letters, err := NewProducer(ctx, c, "prompt-feeder")
+			if err != nil {
+				return err
+			}
+			defer letters.Close()
+			return RunBroadcast(ctx, c, []string{"policy-updates"}, nil, func(m Message) error {
+				versions.Store(m.Body.(*sluicev1.PolicyUpdate).GetPolicyVersion())
+				return nil
+			}, letters)
+		})
+		notes := func() string {
+			var s []string
+			for _, n := range board.Status().GetNotes() {
+				if !n.GetNotReady() {
+					s = append(s, n.GetText())
+				}
+			}
+			return strings.Join(s, "; ")
+		}
+		record := func(m *sluicev1.PolicyUpdate) *kgo.Record {
+			value, err := proto.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &kgo.Record{Topic: "policy-updates", Key: []byte(m.GetRunId()), Value: value}
+		}
+		w.putRaw(record(&sluicev1.PolicyUpdate{RunId: "run", PolicyVersion: 2})) // of no step
+		w.eventually("its dead letter", func() bool { return len(w.letters()) == 1 })
+		if l := w.letters()[0]; l.GetStage() != "prompt-feeder" || l.GetSourceTopic() != "policy-updates" || l.GetErrorType() != "invalid" || !strings.Contains(l.GetError(), "step is 0") {
+			t.Errorf("dead letter %v", l)
+		}
+		if got := notes(); !strings.Contains(got, "policy-updates/0@0 cannot be read") || !strings.Contains(got, "step is 0") {
+			t.Errorf("status says %q", got)
+		}
+		w.putRaw(record(&sluicev1.PolicyUpdate{RunId: "other", Step: 1, PolicyVersion: 7}))
+		w.eventually("another run's answer", func() bool { return versions.Load() == 7 })
+		if notes() == "" {
+			t.Error("another run's answer took the note away")
+		}
+		w.putRaw(record(&sluicev1.PolicyUpdate{RunId: "run", Step: 1, PolicyVersion: 3}))
+		w.eventually("the answer", func() bool { return versions.Load() == 3 })
+		if got := notes(); got != "" {
+			t.Errorf("status still says %q", got)
+		}
+		if err := p.stop(); err != nil {
+			t.Errorf("stop: %v", err)
 		}
 	})
 }

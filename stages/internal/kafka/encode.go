@@ -66,7 +66,7 @@ func Decode(c ClusterConfig, r *kgo.Record) (Message, error) {
 		Key: string(r.Key), Delivery: max(1, r.DeliveryCount()), Time: r.Timestamp,
 	}
 	var err error
-	m.Body, err = codec.Decode(codec.Record{Key: r.Key, Value: r.Value, Headers: headers(r)})
+	m.Body, err = codec.Decode(codec.Record{Key: r.Key, Value: r.Value, Headers: headers(r)}, c.Topology.Topics[m.Topic].Records...)
 	return m, err
 }
 

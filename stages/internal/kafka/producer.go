@@ -9,6 +9,7 @@ import (
 // Producer writes for stages that read nothing in a group.
 type Producer struct {
 	cluster ClusterConfig
+	stage   string
 	client  *kgo.Client
 	state   *state
 	cancel  context.CancelFunc
@@ -22,7 +23,7 @@ func NewProducer(ctx context.Context, cluster ClusterConfig, stage string) (*Pro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	go reach(ctx, cl)
-	return &Producer{cluster: cluster, client: cl, state: st, cancel: cancel}, nil
+	return &Producer{cluster: cluster, stage: stage, client: cl, state: st, cancel: cancel}, nil
 }
 
 // reach tries until the brokers answer: a client that only produces opens no
@@ -43,6 +44,12 @@ func (p *Producer) Produce(ctx context.Context, outputs ...Output) error {
 		return err
 	}
 	return produce(ctx, p.client, records)
+}
+
+// giveUp writes the dead letter of a record that cannot be read.
+func (p *Producer) giveUp(ctx context.Context, r *kgo.Record, cause error) error {
+	w := newWorker(p.cluster, p.stage, p.client, ctx.Done())
+	return w.write(ctx, w.bury(r, nil, cause))
 }
 
 // Close ends the producer. It may be called twice.

@@ -3,6 +3,7 @@ package up
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -62,7 +63,8 @@ func (s *system) follow(ctx context.Context, p *progress) error {
 			for _, h := range r.Headers {
 				rec.Headers = append(rec.Headers, codec.Header{Key: h.Key, Value: h.Value})
 			}
-			m, err := codec.Decode(rec)
+			carried := s.topology.Topics[strings.TrimPrefix(r.Topic, s.o.Namespace)].Records
+			m, err := codec.Decode(rec, carried...)
 			if err != nil {
 				return // the stages' business: it becomes a dead letter there
 			}
