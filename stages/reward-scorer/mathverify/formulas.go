@@ -73,16 +73,20 @@ func lastFormula(text string, compat bool) string {
 			}
 		}
 	}
-	answer := strings.TrimSpace(text[all[n].from:all[n].to])
-	for ; n > 0 && all[n-1].at >= 0; n-- {
+	parts := []string{strings.TrimSpace(text[all[n].from:all[n].to])} // from the last to the first
+	for ; n > 0 && all[n-1].at >= 0 && len(parts) < 2*maxJoined; n-- {
 		gap := joiner(text[all[n-1].end:all[n].at])
 		if gap == "" {
 			break
 		}
-		answer = strings.TrimSpace(text[all[n-1].from:all[n-1].to]) + gap + answer
+		parts = append(parts, gap, strings.TrimSpace(text[all[n-1].from:all[n-1].to]))
 	}
-	return answer
+	slices.Reverse(parts)
+	return strings.Join(parts, "")
 }
+
+// maxJoined is how many formulas in prose can make one answer.
+const maxJoined = 256
 
 // joiner is what joins two formulas to one answer, or "".
 func joiner(gap string) string {

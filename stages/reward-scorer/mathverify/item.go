@@ -144,9 +144,6 @@ func (p *parser) finish(n *node) *node {
 	return &m
 }
 
-// maxWords bounds the words of one text that are not answers by themselves.
-const maxWords = 2_000
-
 // wordsSince is an answer of words alone.
 func (p *parser) wordsSince(start int) *node {
 	var parts []string

@@ -11,6 +11,7 @@ import (
 const (
 	maxBytes   = 400_000 // of one answer
 	maxTokens  = 60_000  // of one answer
+	maxWords   = 4_000   // of one answer
 	maxDigits  = 4_000   // of one number that is written out; longer ones are only reduced modulo primes
 	maxDepth   = 1_200   // of nesting
 	maxName    = 4_000   // bytes of one symbol, to which more is attached
@@ -42,6 +43,8 @@ type lexer struct {
 	modes        []mode
 	depth        int // open braces
 	environments int // open environments
+	words        int
+	steps        int
 	out          []token
 	err          error
 }
@@ -70,7 +73,10 @@ func lex(src string) ([]token, error) {
 }
 
 func (l *lexer) emit(k kind, text string) {
-	if len(l.out) >= maxTokens {
+	if k == tWord {
+		l.words++
+	}
+	if len(l.out) >= maxTokens || l.words > maxWords {
 		l.err = errLimit
 		return
 	}
@@ -94,6 +100,7 @@ func (l *lexer) last() token {
 }
 
 func (l *lexer) step() {
+	l.steps++
 	c := l.src[l.pos]
 	switch {
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '~':

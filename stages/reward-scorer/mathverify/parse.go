@@ -23,6 +23,7 @@ type parser struct {
 	toks      []token
 	pos       int
 	depth     int
+	steps     int  // tokens looked at
 	bars      int  // open |…| that a bar would close
 	brackets  int  // open brackets, in which a comma separates
 	integrals int  // open integrals, which "dx" ends
@@ -33,7 +34,6 @@ type parser struct {
 	unit      string
 	before    []string         // words in front of the current answer
 	after     []string         // and behind it
-	words     int              // in before and after of all answers
 	literals  map[string]*node // short numbers met so far, so that repetition is cheap
 }
 
@@ -55,6 +55,7 @@ func (p *parser) own() {
 }
 
 func (p *parser) peek() token {
+	p.steps++
 	if p.pos < len(p.toks) {
 		return p.toks[p.pos]
 	}
@@ -62,6 +63,7 @@ func (p *parser) peek() token {
 }
 
 func (p *parser) peekAt(n int) token {
+	p.steps++
 	if p.pos+n < len(p.toks) {
 		return p.toks[p.pos+n]
 	}

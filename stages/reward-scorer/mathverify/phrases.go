@@ -111,7 +111,8 @@ type phraser struct {
 	pos       int
 	out       []token
 	lower     []string // the words from pos on, as far as one phrase can reach
-	restating int      // open brackets in "(or 0.5)"
+	steps     int
+	restating int // open brackets in "(or 0.5)"
 }
 
 // phrases turns the words of mathematics into its tokens: numerals, "half of",
@@ -127,10 +128,14 @@ func phrases(toks []token) []token {
 		return toks
 	}
 	p := &phraser{in: toks, out: make([]token, 0, len(toks)+8)}
+	p.run()
+	return p.out
+}
+
+func (p *phraser) run() {
 	for p.pos < len(p.in) {
 		p.step()
 	}
-	return p.out
 }
 
 func (p *phraser) last() token {
@@ -141,6 +146,7 @@ func (p *phraser) last() token {
 }
 
 func (p *phraser) at(n int) token {
+	p.steps++
 	if p.pos+n >= 0 && p.pos+n < len(p.in) {
 		return p.in[p.pos+n]
 	}

@@ -23,7 +23,9 @@ func (p *parser) postfix(n *node) (*node, error) {
 		t := p.peek()
 		switch {
 		case t.op("!"):
-			p.pos++
+			if p.pos++; n.depth > maxDepth {
+				return nil, errLimit
+			}
 			n = call("fact", n)
 		case t.op("%"):
 			p.pos++

@@ -163,6 +163,9 @@ func (p *parser) unitAt(n int) string {
 	return ""
 }
 
+// maxUnit bounds a product of units in bytes.
+const maxUnit = 200
+
 // takeUnit reads a unit of one or more factors behind a quantity into the unit
 // of the current answer, and says whether one stood there.
 func (p *parser) takeUnit() bool {
@@ -217,7 +220,7 @@ func (p *parser) takeUnit() bool {
 	if p.unit == u+power {
 		return true // "$5 dollars"
 	}
-	if power != "" && strings.ContainsAny(u, "/^") {
+	if power != "" && strings.ContainsAny(u, "/^") || len(p.unit) > maxUnit {
 		p.pos = start
 		return false
 	}
