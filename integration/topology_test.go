@@ -20,12 +20,16 @@ import (
 
 // intakes are the runner's functions that take records in, by the intake that the
 // topology calls them.
-var intakes = map[string]string{"RunClassic": "classic", "RunShare": "share", "RunKeyed": "keyed", "RunRanges": "ranges"}
+var intakes = map[string]topology.Intake{
+	"RunClassic": topology.IntakeClassic, "RunShare": topology.IntakeShare, "RunKeyed": topology.IntakeKeyed, "RunRanges": topology.IntakeRanges,
+}
 
 // program is what the source of a stage says of its topics.
 type program struct {
 	writes  map[string]bool
-	intakes map[string]bool
+	intakes map[topology.Intake]bool
+	// requeues: what it reads it may write anew.
+	requeues bool
 }
 
 // readProgram reads the files of a stage's main package.
@@ -37,7 +41,7 @@ func readProgram(t *testing.T, stage string) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := program{writes: map[string]bool{}, intakes: map[string]bool{}}
+	p := program{writes: map[string]bool{}, intakes: map[topology.Intake]bool{}}
 	constants := map[string]string{"topology.StatusTopic": topology.StatusTopic}
 	each := func(visit func(ast.Node) bool) {
 		for _, pkg := range parsed {
@@ -69,6 +73,7 @@ func readProgram(t *testing.T, stage string) program {
 				if intake := intakes[f.Sel.Name]; intake != "" {
 					p.intakes[intake] = true
 				}
+				p.requeues = p.requeues || f.Sel.Name == "Requeue"
 			}
 		}
 		return true
@@ -106,6 +111,10 @@ func TestTheTopologyAgreesWithTheStages(t *testing.T) {
 			if len(p.intakes) > 0 {
 				p.writes["dead-letters"] = true // every intake does
 			}
+			for _, topic := range stage.Reads {
+				p.writes[topic] = p.writes[topic] || p.requeues
+			}
+			maps.DeleteFunc(p.writes, func(_ string, does bool) bool { return !does })
 			if log := top.Changelog(name); p.intakes["keyed"] && log != "" {
 				p.writes[log] = true
 			}

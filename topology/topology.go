@@ -58,13 +58,44 @@ const (
 	ReaderNone      Reader = "none"
 )
 
+// Intake is how a stage takes records.
+type Intake string
+
+// The intakes.
+const (
+	// IntakeShare: a share group, one record per slot.
+	IntakeShare Intake = "share"
+	// IntakeClassic: a consumer group with concurrent work inside each partition.
+	IntakeClassic Intake = "classic"
+	// IntakeKeyed: a consumer group with transactions.
+	IntakeKeyed Intake = "keyed"
+	// IntakeRanges: a consumer group that takes ranges of offsets.
+	IntakeRanges Intake = "ranges"
+)
+
+// validate wants an intake exactly where there is a group.
+func (i Intake) validate(group string) error {
+	switch i {
+	case IntakeShare, IntakeClassic, IntakeKeyed, IntakeRanges:
+		if group == "" {
+			return fmt.Errorf("intake %s needs a group", i)
+		}
+		return nil
+	case "":
+		if group != "" {
+			return fmt.Errorf("group %s needs an intake: share, classic, keyed or ranges", group)
+		}
+		return nil
+	}
+	return fmt.Errorf("intake %q: want share, classic, keyed or ranges", i)
+}
+
 // Stage says what one stage reads and writes.
 type Stage struct {
 	// Group is the Kafka group, before the namespace prefix.
 	Group string `yaml:"group"`
-	// Intake is share, classic, keyed or ranges; empty for a stage that only
-	// reads broadcasts.
-	Intake string   `yaml:"intake"`
+	// Intake is empty for a stage that only reads broadcasts.
+	Intake Intake   `yaml:"intake"`
 	Reads  []string `yaml:"reads"`
 	// Broadcast topics are read whole, without the group.
 	Broadcast []string `yaml:"broadcast"`
@@ -173,7 +204,10 @@ func (t Topology) validateStage(s Stage) error {
 			return fmt.Errorf("topic %q is not in the list of topics", topic)
 		}
 	}
-	if s.Intake != "keyed" {
+	if err := s.Intake.validate(s.Group); err != nil {
+		return err
+	}
+	if s.Intake != IntakeKeyed {
 		return nil
 	}
 	// Inputs read together and the changelog of their state share partition

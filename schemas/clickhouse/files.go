@@ -16,7 +16,7 @@ import (
 var files embed.FS
 
 // ViewsVersion rises with every change to a file in views/.
-const ViewsVersion = 4
+const ViewsVersion = 5
 
 // file is one numbered SQL file.
 type file struct {

@@ -122,6 +122,12 @@ var handWorked = []struct {
 		[]string{"1 | error | NameError | 1 | 5 | 0.2", "1 | ok |  | 3 | 5 | 0.6", "1 | timeout |  | 1 | 5 | 0.2"},
 	},
 	{
+		// Copy 12 had two attempts before its own whose end nobody knows, 19 had one.
+		"programs that may have run more than once",
+		"SELECT policy_version, executions, repeated, unknown_runs, repeated_rate FROM repeated_executions",
+		[]string{"1 | 5 | 2 | 3 | 0.4"},
+	},
+	{
 		"where the time of a trajectory went",
 		"SELECT waited_ms, sampling_ms, executing_ms, exec_waiting_ms, moving_ms, scoring_ms, grouping_ms, closing_ms, batching_ms FROM trajectory_phases WHERE copy = 11",
 		[]string{"1000 | 6000 | 40 | 10 | 1950 | 1000 | 1000 | 1000 | 3000"},

@@ -1452,7 +1452,7 @@ type DeadLetter struct {
 	Key             []byte          `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
 	Value           []byte          `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
 	Headers         []*RecordHeader `protobuf:"bytes,7,rep,name=headers,proto3" json:"headers,omitempty"`
-	// A short class: undecodable, invalid, too_large, too_many_deliveries, refused.
+	// A short class: undecodable, invalid, too_large, too_many_attempts, refused.
 	ErrorType     string `protobuf:"bytes,8,opt,name=error_type,json=errorType,proto3" json:"error_type,omitempty"`
 	Error         string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
 	DeliveryCount uint32 `protobuf:"varint,10,opt,name=delivery_count,json=deliveryCount,proto3" json:"delivery_count,omitempty"`

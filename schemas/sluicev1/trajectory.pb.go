@@ -677,11 +677,16 @@ type Execution struct {
 	Image       string  `protobuf:"bytes,17,opt,name=image,proto3" json:"image,omitempty"`
 	SandboxId   string  `protobuf:"bytes,18,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
 	// The protections in force: gvisor, memory_cgroup …
-	Protections   []string               `protobuf:"bytes,19,rep,name=protections,proto3" json:"protections,omitempty"`
-	QueuedAt      *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
-	Delivery      uint32                 `protobuf:"varint,23,opt,name=delivery,proto3" json:"delivery,omitempty"`
+	Protections []string               `protobuf:"bytes,19,rep,name=protections,proto3" json:"protections,omitempty"`
+	QueuedAt    *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	StartedAt   *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	EndedAt     *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// Which attempt at the call this was, from 1: how often an executor began to work on it.
+	Delivery uint32 `protobuf:"varint,23,opt,name=delivery,proto3" json:"delivery,omitempty"`
+	// The attempts before it of which nobody knows how they ended: the connection to the
+	// sandbox was cut, or the executor died. The program may have run then too, in part
+	// or to its end.
+	UnknownRuns   uint32 `protobuf:"varint,24,opt,name=unknown_runs,json=unknownRuns,proto3" json:"unknown_runs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -873,6 +878,13 @@ func (x *Execution) GetEndedAt() *timestamppb.Timestamp {
 func (x *Execution) GetDelivery() uint32 {
 	if x != nil {
 		return x.Delivery
+	}
+	return 0
+}
+
+func (x *Execution) GetUnknownRuns() uint32 {
+	if x != nil {
+		return x.UnknownRuns
 	}
 	return 0
 }
@@ -1312,7 +1324,7 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\x11sample_started_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x0fsampleStartedAt\x12B\n" +
 	"\x0fsample_ended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rsampleEndedAt\x12\x16\n" +
 	"\x06aborts\x18\x0e \x01(\rR\x06aborts\x12\x16\n" +
-	"\x06digest\x18\x0f \x01(\fR\x06digest\"\xb3\x06\n" +
+	"\x06digest\x18\x0f \x01(\fR\x06digest\"\xd6\x06\n" +
 	"\tExecution\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x125\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.sluice.v1.ExecutionOutcomeR\aoutcome\x12\x1b\n" +
@@ -1340,7 +1352,8 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
 	"\bended_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12\x1a\n" +
-	"\bdelivery\x18\x17 \x01(\rR\bdelivery\"\x99\x01\n" +
+	"\bdelivery\x18\x17 \x01(\rR\bdelivery\x12!\n" +
+	"\funknown_runs\x18\x18 \x01(\rR\vunknownRuns\"\x99\x01\n" +
 	"\bCodeCall\x125\n" +
 	"\n" +
 	"trajectory\x18\x01 \x01(\v2\x15.sluice.v1.TrajectoryR\n" +

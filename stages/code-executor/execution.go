@@ -24,7 +24,7 @@ var outcomes = map[api.Outcome]sluicev1.ExecutionOutcome{
 
 // execution is a run of sandboxd's as the pipeline records it. queued is when the
 // record was in hand, ended when the result was.
-func execution(callID string, timeoutMS uint32, r client.Result, queued, ended time.Time, delivery int32) *sluicev1.Execution {
+func execution(callID string, timeoutMS uint32, r client.Result, queued, ended time.Time, attempt int32) *sluicev1.Execution {
 	e := &sluicev1.Execution{
 		CallId: callID, Outcome: outcomes[r.Outcome], ExitCode: int32(r.ExitCode), Exception: class(r.Exception),
 		StdoutBytes: uint64(r.Stdout.Total), StderrBytes: uint64(r.Stderr.Total), TimeoutMs: timeoutMS,
@@ -34,7 +34,10 @@ func execution(callID string, timeoutMS uint32, r client.Result, queued, ended t
 		Warm:        r.Warm, Image: r.Image, SandboxId: r.SandboxID, Protections: protections(r.Protections),
 		QueuedAt: timestamppb.New(queued), EndedAt: timestamppb.New(ended),
 		StartedAt: timestamppb.New(ended.Add(-time.Duration(r.WallMS * float64(time.Millisecond)))),
-		Delivery:  uint32(delivery),
+		Delivery:  uint32(attempt),
+		// Every attempt before this one ended without a result: it was cut off, or its
+		// executor died.
+		UnknownRuns: uint32(max(0, attempt-1)),
 	}
 	e.Stdout, e.StdoutTruncated = stream(r.Stdout)
 	e.Stderr, e.StderrTruncated = stream(r.Stderr)

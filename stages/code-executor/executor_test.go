@@ -79,9 +79,36 @@ func (f *fakeSandboxes) Reserve(ctx context.Context) (reservation, error) {
 	return r, nil
 }
 
+// Run runs a program in hand, in the place of an idle reservation if none is free.
+func (f *fakeSandboxes) Run(ctx context.Context, req client.Request) (client.Result, error) {
+	r := &fakeReservation{f: f, lost: make(chan struct{})}
+	f.mu.Lock()
+	if f.away == nil && len(f.taken) >= f.slots {
+		for idle := range f.taken {
+			if !idle.busy {
+				delete(f.taken, idle)
+				close(idle.lost)
+				break
+			}
+		}
+	}
+	if f.away == nil && len(f.taken) >= f.slots {
+		f.mu.Unlock()
+		return client.Result{}, &client.BusyError{Code: "busy", RetryAfter: time.Second}
+	}
+	if f.taken == nil {
+		f.taken = map[*fakeReservation]bool{}
+	}
+	f.taken[r] = true
+	f.mu.Unlock()
+	defer r.Release()
+	return r.Run(ctx, req)
+}
+
 type fakeReservation struct {
 	f    *fakeSandboxes
 	lost chan struct{}
+	busy bool
 }
 
 func (r *fakeReservation) Lost() <-chan struct{} { return r.lost }
@@ -113,6 +140,7 @@ func (r *fakeReservation) Run(ctx context.Context, req client.Request) (client.R
 	n := f.runs[req.Code]
 	f.requests = append(f.requests, req)
 	f.running++
+	r.busy = true
 	f.most = max(f.most, f.running)
 	f.mu.Unlock()
 	result, took, err := f.program(req.Code, n)
@@ -123,6 +151,7 @@ func (r *fakeReservation) Run(ctx context.Context, req client.Request) (client.R
 	}
 	f.mu.Lock()
 	f.running--
+	r.busy = false
 	f.mu.Unlock()
 	return result, err
 }
@@ -134,7 +163,7 @@ func printed(s string) client.Result {
 func start(w *kafkatest.World, f *fakeSandboxes) (*kafkatest.Running, *stage.Env) {
 	e := newExecutor()
 	e.sandboxes = f
-	e.cfg = config{attempts: 3, lock: 30 * time.Second}
+	e.cfg = config{attempts: 3, lock: 30 * time.Second, patience: time.Minute}
 	env := w.Env(name)
 	return w.Start(e.run, env), env
 }

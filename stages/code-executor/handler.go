@@ -26,13 +26,22 @@ const (
 // errInfra occurs when sandboxes failed under one program as often as is allowed.
 var errInfra = errors.New("sandbox failed")
 
-// handler runs the program of one record at a time per slot.
+// handler runs the program of one record at a time, in the place of its slot.
 type handler struct {
-	shelf    *shelf
+	places *places
+	// slot is which of the places is its; none in the classic intake.
+	slot     int
 	attempts int
-	metrics  *metrics
-	log      *slog.Logger
+	// patience is how long a call in hand waits for a place before it goes back.
+	patience time.Duration
+	// stop is closed when the stage is to end: what has not begun goes back.
+	stop    <-chan struct{}
+	metrics *metrics
+	log     *slog.Logger
 }
+
+// noSlot is the slot of a handler that has no place of its own.
+const noSlot = -1
 
 // Handle runs the program of a CodeCall.
 func (h *handler) Handle(ctx context.Context, m kafka.Message) ([]kafka.Output, error) {
@@ -56,70 +65,82 @@ func (h *handler) Handle(ctx context.Context, m kafka.Message) ([]kafka.Output, 
 	h.metrics.ran(result)
 	return []kafka.Output{{Topic: topicCodeResults, Body: &sluicev1.CodeResult{
 		Trajectory: call.GetTrajectory(), CallId: call.GetCallId(),
-		Execution: execution(call.GetCallId(), timeout, result, queued, time.Now(), m.Delivery),
+		Execution: execution(call.GetCallId(), timeout, result, queued, time.Now(), m.Attempt),
 	}}}, nil
 }
 
-// run runs a program until a sandbox has not failed under it.
+// run runs a program until a sandbox has not failed under it. A call that cannot be run
+// here goes back to its topic: after patience, since others may have a place; at once
+// where the program may have run, since then one attempt is spent, and only the record
+// remembers that if this process dies too; and when the stage stops.
 func (h *handler) run(ctx context.Context, r client.Request) (client.Result, error) {
 	var last string
-	for failed, lost := 0, 0; failed < h.attempts; {
-		slot := h.shelf.take()
-		if slot == nil {
-			// The one reserved before the poll was lost: sandboxd has restarted.
-			var err error
-			if slot, err = h.shelf.get(ctx); err != nil {
-				return client.Result{}, err
-			}
-		}
-		result, err := slot.Run(ctx, r)
+	began := time.Now()
+	for failed, wait := 0, firstPause; failed < h.attempts; {
+		result, err := h.ask(ctx, r)
+		var unknown *client.EndUnknownError
+		var request *client.RequestError
 		switch {
 		case err == nil && known(result.Outcome):
-			h.shelf.put(slot)
-			h.shelf.up()
 			return result, nil
 		case err == nil:
 			failed++
 			last = fmt.Sprintf("%s %s", result.Outcome, result.Message)
-			h.shelf.put(slot)
 			h.metrics.infra.Inc()
 			h.log.Warn("a sandbox failed under a program", "call", r.Label, "attempt", failed, "sandbox", result.SandboxID, "message", result.Message)
-		case errors.Is(err, client.ErrReservationLost):
-			slot.Release()
-			if lost++; lost > maxLost {
-				return client.Result{}, err
-			}
-		default:
-			h.shelf.put(slot)
-			if err := h.trouble(ctx, err); err != nil {
-				return client.Result{}, err
-			}
+			continue
+		case ctx.Err() != nil || errors.As(err, &request):
+			return client.Result{}, err
+		case errors.As(err, &unknown):
+			h.metrics.cut.Inc()
+			return client.Result{}, kafka.Requeue(err, 1)
+		case time.Since(began) > h.patience:
+			return client.Result{}, kafka.Requeue(fmt.Errorf("no place for it here in %v: %w", h.patience, err), 0)
 		}
+		if err := h.wait(ctx, max(h.places.answered(err), wait)); err != nil {
+			return client.Result{}, err
+		}
+		wait = min(2*wait, mostPause)
 	}
 	return client.Result{}, fmt.Errorf("%w under %d attempts: %s", errInfra, h.attempts, last)
 }
 
-// maxLost is how many reservations may be lost under one program before it is left to
-// the runner to try again later: a daemon that restarts loses one.
-const maxLost = 10
-
-// trouble waits where waiting can help; nothing is known about the program then.
-func (h *handler) trouble(ctx context.Context, err error) error {
-	var busy *client.BusyError
-	var request *client.RequestError
-	switch {
-	case errors.As(err, &request) || ctx.Err() != nil:
-		return err
-	case !errors.As(err, &busy):
-		h.shelf.away(err)
-		return err
+// ask asks sandboxd once: in the slot's place, or, if that was lost, as a call in hand.
+func (h *handler) ask(ctx context.Context, r client.Request) (client.Result, error) {
+	if place := h.places.of(h.slot); place != nil {
+		result, err := place.Run(ctx, r)
+		if !errors.Is(err, client.ErrReservationLost) {
+			return result, h.heard(err)
+		}
 	}
-	select {
-	case <-time.After(max(busy.RetryAfter, 50*time.Millisecond)):
+	h.places.count(&h.places.direct, 1)
+	defer h.places.count(&h.places.direct, -1)
+	result, err := h.places.sandboxes.Run(ctx, r)
+	return result, h.heard(err)
+}
+
+// heard notes what an answer says of sandboxd, where it says anything.
+func (h *handler) heard(err error) error {
+	var unknown *client.EndUnknownError
+	if err == nil || errors.As(err, &unknown) && !errors.Is(err, context.Canceled) {
+		h.places.answered(err)
+	}
+	return err
+}
+
+var errStopping = errors.New("the stage stops before it was begun")
+
+// wait waits between two attempts with a call in hand.
+func (h *handler) wait(ctx context.Context, d time.Duration) error {
+	h.places.count(&h.places.waiting, 1)
+	defer h.places.count(&h.places.waiting, -1)
+	if pause(ctx, h.stop, d) {
 		return nil
-	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	return kafka.Requeue(errStopping, 0)
 }
 
 // known: the outcome speaks of the program. One that this version does not know is

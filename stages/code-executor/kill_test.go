@@ -19,7 +19,7 @@ func TestAKilledExecutorsCallsAreRunByTheOther(t *testing.T) {
 		}
 		doomed := newExecutor()
 		doomed.sandboxes = boxes()
-		doomed.cfg = config{attempts: 3, lock: 30 * time.Second}
+		doomed.cfg = config{attempts: 3, lock: 30 * time.Second, patience: time.Minute}
 		env := w.Env(name)
 		line := w.Mortal(env, 1)
 		first := w.Start(doomed.run, env)

@@ -12,8 +12,11 @@ type sandboxes interface {
 	Ready(ctx context.Context) error
 	// Slots is how many reservations there can be at once.
 	Slots(ctx context.Context) (int, error)
-	// Reserve waits for a slot.
+	// Reserve waits for a slot, for work that may come.
 	Reserve(ctx context.Context) (reservation, error)
+	// Run runs a program that is in hand: it comes before all reservations, and takes
+	// the slot of an idle one.
+	Run(ctx context.Context, r client.Request) (client.Result, error)
 }
 
 // reservation is a slot kept for one program at a time.

@@ -3,23 +3,27 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
+	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
 	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
+	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
 const about = `code-executor runs the programs that the policy wrote, in sandboxes of sandboxd.
 
-Reads   code-calls (share group: one record per slot)
-Writes  code-results; trajectories that it had to give up
+Reads   code-calls (share group: one record per slot; or a classic group)
+Writes  code-results; trajectories that it had to give up; code-calls that go back
 
-A slot reserves a sandbox before it asks for a record. A sandbox that fails is
-retried in a fresh one, --attempts times in all; then the trajectory ends as
-infra_error and is not graded. While sandboxd is away the executor waits.
-Needs brokers with share groups (Apache Kafka 4.2 or later).`
+One slot at a time reserves a sandbox and then asks for a record. A sandbox that
+fails is retried in a fresh one, --attempts times in all; a call that was cut off,
+or whose executor died, is taken up again, three times in all. Then the trajectory
+ends as infra_error and is not graded. While sandboxd is away the executor waits.
+Share groups need Apache Kafka 4.2 or later; elsewhere a classic group is used.`
 
 // readyPart is what the executor calls sandboxd in its readiness.
 const readyPart = "sandboxd"
@@ -47,23 +51,50 @@ func (e *executor) run(ctx context.Context, env *stage.Env) error {
 	env.Health.Ready(readyPart, errors.New("not asked yet"))
 	boxes := e.sandboxes
 	if boxes == nil {
-		c, err := client.New(client.Config{Address: e.cfg.address, TokenFile: e.cfg.tokenFile})
+		c, err := client.New(client.Config{Address: e.cfg.address, TokenFile: e.cfg.tokenFile, Owner: owner(env.Kafka.Namespace)})
 		if err != nil {
 			return process.Usage(err)
 		}
 		defer c.Close()
 		boxes = daemon{c}
 	}
+	intake, err := env.Kafka.ChooseIntake(ctx, name, topology.Intake(e.cfg.intake))
+	if err != nil {
+		return err
+	}
 	slots, err := e.await(ctx, env, boxes)
 	if err != nil {
 		return err
 	}
-	shelf := &shelf{sandboxes: boxes, log: env.Log, ready: func(err error) { env.Health.Ready(readyPart, err) }}
-	h := &handler{shelf: shelf, attempts: e.cfg.attempts, metrics: newMetrics(env.Metrics), log: env.Log}
+	m := newMetrics(env.Metrics)
+	ps := newPlaces(boxes, env.Log, m, env.Health.Ready)
+	newHandler := func(slot int) kafka.Handler {
+		return &handler{
+			places: ps, slot: slot, attempts: e.cfg.attempts, patience: e.cfg.patience, stop: ctx.Done(), metrics: m, log: env.Log,
+		}
+	}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watched, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	watching.Go(func() { ps.watch(watched) })
+	if intake == topology.IntakeClassic {
+		return kafka.RunClassic(ctx, kafka.ClassicConfig{
+			Cluster: env.Kafka, Stage: name, Concurrency: slots, MaxAttempts: maxAttempts,
+		}, newHandler(noSlot))
+	}
 	return kafka.RunShare(ctx, kafka.ShareConfig{
-		Cluster: env.Kafka, Stage: name, Slots: slots, Reserve: shelf.reserve, Lock: e.cfg.lock,
-	}, func(int) kafka.Handler { return h })
+		Cluster: env.Kafka, Stage: name, Slots: slots, Reserve: ps.reserve, Lock: e.cfg.lock, MaxAttempts: maxAttempts,
+	}, newHandler)
 }
+
+// owner is in whose name sandboxd is asked: it shares its slots evenly among owners.
+func owner(namespace string) string {
+	return "sluice " + namespace[:min(len(namespace), api.MaxLabel/2)]
+}
+
+// maxAttempts is how often work on a call may begin without a known end.
+const maxAttempts = 3
 
 // await waits until sandboxd has run a program of its own, and says how many slots to
 // work with. It must not join the group before: it would take records it cannot work on.

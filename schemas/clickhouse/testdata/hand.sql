@@ -29,13 +29,13 @@ INSERT INTO trajectories (source_topic, source_partition, source_offset, event_t
 
 -- Executions: 11 error 10 ms then ok 30 ms; 12 timeout 100 ms; 22 ok 20 ms; the
 -- duplicate 19 ok 1000 ms, which counts nowhere but in tool_errors.
-INSERT INTO turns (source_topic, source_partition, source_offset, event_time, run_id, step, slot, sample_index, copy, turn, mode, kind, graded, policy_version_min, policy_version_max, code, execution, outcome, exception, wall_ms, queue_wait_ms, sample_started_at, sample_ended_at, tokens, glue_tokens) VALUES
-('scored', 0, 0, '2026-11-01 12:00:10', 'r', 1, 0, 0, 11, 0, 'train', 'tool',   true, 1, 1, 'x',     1, 'error',   'NameError', 10,   5, '2026-11-01 12:00:01', '2026-11-01 12:00:03', [1,2,3], [9,9]),
-('scored', 0, 0, '2026-11-01 12:00:10', 'r', 1, 0, 0, 11, 1, 'train', 'tool',   true, 1, 1, 'xyz',   2, 'ok',      '',          30,   5, '2026-11-01 12:00:04', '2026-11-01 12:00:05', [4], [9]),
-('scored', 0, 0, '2026-11-01 12:00:10', 'r', 1, 0, 0, 11, 2, 'train', 'answer', true, 1, 1, '',      0, '',        '',          0,    0, '2026-11-01 12:00:06', '2026-11-01 12:00:09', [5], []),
-('scored', 0, 1, '2026-11-01 12:00:11', 'r', 1, 0, 1, 12, 0, 'train', 'tool',   true, 1, 1, 'x',     1, 'timeout', '',          100,  0, NULL, NULL, [], []),
-('scored', 1, 1, '2026-11-01 12:00:07', 'r', 1, 1, 1, 22, 0, 'train', 'tool',   true, 1, 1, 'xxx',   1, 'ok',      '',          20,   0, NULL, NULL, [], []),
-('scored', 0, 4, '2026-11-01 12:00:12', 'r', 1, 0, 0, 19, 0, 'train', 'tool',   true, 1, 1, 'xx',    1, 'ok',      '',          1000, 0, NULL, NULL, [], []);
+INSERT INTO turns (source_topic, source_partition, source_offset, event_time, run_id, step, slot, sample_index, copy, turn, mode, kind, graded, policy_version_min, policy_version_max, code, execution, outcome, exception, wall_ms, queue_wait_ms, unknown_runs, sample_started_at, sample_ended_at, tokens, glue_tokens) VALUES
+('scored', 0, 0, '2026-11-01 12:00:10', 'r', 1, 0, 0, 11, 0, 'train', 'tool',   true, 1, 1, 'x',     1, 'error',   'NameError', 10,   5, 0, '2026-11-01 12:00:01', '2026-11-01 12:00:03', [1,2,3], [9,9]),
+('scored', 0, 0, '2026-11-01 12:00:10', 'r', 1, 0, 0, 11, 1, 'train', 'tool',   true, 1, 1, 'xyz',   2, 'ok',      '',          30,   5, 0, '2026-11-01 12:00:04', '2026-11-01 12:00:05', [4], [9]),
+('scored', 0, 0, '2026-11-01 12:00:10', 'r', 1, 0, 0, 11, 2, 'train', 'answer', true, 1, 1, '',      0, '',        '',          0,    0, 0, '2026-11-01 12:00:06', '2026-11-01 12:00:09', [5], []),
+('scored', 0, 1, '2026-11-01 12:00:11', 'r', 1, 0, 1, 12, 0, 'train', 'tool',   true, 1, 1, 'x',     1, 'timeout', '',          100,  0, 2, NULL, NULL, [], []),
+('scored', 1, 1, '2026-11-01 12:00:07', 'r', 1, 1, 1, 22, 0, 'train', 'tool',   true, 1, 1, 'xxx',   1, 'ok',      '',          20,   0, 0, NULL, NULL, [], []),
+('scored', 0, 4, '2026-11-01 12:00:12', 'r', 1, 0, 0, 19, 0, 'train', 'tool',   true, 1, 1, 'xx',    1, 'ok',      '',          1000, 0, 1, NULL, NULL, [], []);
 
 INSERT INTO group_members (source_topic, source_offset, event_time, run_id, step, slot, sample_index, copy, mode, graded, reward, taken_at) VALUES
 ('grouped', 0, '2026-11-01 12:00:11', 'r', 1, 0, 0, 11, 'train', true, 1, '2026-11-01 12:00:11'),

@@ -217,7 +217,7 @@ func bare(b *testing.B, c ClusterConfig, opts ...kgo.Opt) *kgo.Client {
 }
 
 func BenchmarkClassic(b *testing.B) {
-	results := func(n int) proto.Message { return result(Message{Body: fullCall(n), Delivery: 1})[0].Body }
+	results := func(n int) proto.Message { return result(Message{Body: fullCall(n), Attempt: 1})[0].Body }
 	next := func(m Message) []Output {
 		r := m.Body.(*sluicev1.CodeResult)
 		return []Output{{Topic: "code-calls", RoundRobin: true, Body: &sluicev1.CodeCall{Trajectory: r.GetTrajectory(), CallId: r.GetCallId()}}}

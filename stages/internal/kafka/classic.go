@@ -22,6 +22,9 @@ type ClassicConfig struct {
 	// RevokeDeadline is how long work in flight may go on once its partition moves
 	// to another member, or once the context ends. 0 means 30 s.
 	RevokeDeadline time.Duration
+	// MaxAttempts is how often work on a record may begin, as far as Requeue tells,
+	// before it is given up without more. 0: as often as it takes.
+	MaxAttempts int32
 	// CommitInterval is how often finished work is committed. 0 means 200 ms.
 	CommitInterval time.Duration
 }
@@ -91,7 +94,9 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	if err != nil {
 		return err
 	}
-	in.start(cl, newWorker(cfg.Cluster, cfg.Stage, cl, ctx.Done()), h, st)
+	w := newWorker(cfg.Cluster, cfg.Stage, cl, ctx.Done())
+	w.maxAttempts = cfg.MaxAttempts
+	in.start(cl, w, h, st)
 	in.poll(ctx)
 	err = in.finish()
 	// Leaving hands the partitions over; their offsets were committed just now.

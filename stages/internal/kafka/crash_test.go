@@ -120,7 +120,7 @@ func TestWorkersLoseNothingOverCrashSchedules(t *testing.T) {
 						took := time.Duration(r.IntN(3000)) * time.Millisecond
 						if kind == "share" {
 							// The limit of deliveries is another test's matter.
-							w.executor(fmt.Sprint(born), 1+r.IntN(4), taking(took), func(c *ShareConfig) { c.MaxDeliveries = 100; c.Lock = 10 * time.Second })
+							w.executor(fmt.Sprint(born), 1+r.IntN(4), taking(took), func(c *ShareConfig) { c.MaxAttempts = 100; c.Lock = 10 * time.Second })
 							return
 						}
 						w.sampler(fmt.Sprint(born), 1+r.IntN(8), sampling(took))

@@ -97,9 +97,12 @@ func originOf(r *kgo.Record, body proto.Message) *sluicev1.Origin {
 }
 
 func recordHeaders(r *kgo.Record) []*sluicev1.RecordHeader {
-	hs := make([]*sluicev1.RecordHeader, len(r.Headers))
-	for i, h := range r.Headers {
-		hs[i] = &sluicev1.RecordHeader{Key: strings.ToValidUTF8(h.Key, "\uFFFD"), Value: h.Value}
+	hs := make([]*sluicev1.RecordHeader, 0, len(r.Headers))
+	for _, h := range r.Headers {
+		if h.Key == headerBegun {
+			continue // whoever sends the letter's record again means to begin anew
+		}
+		hs = append(hs, &sluicev1.RecordHeader{Key: strings.ToValidUTF8(h.Key, "\uFFFD"), Value: h.Value})
 	}
 	return hs
 }

@@ -13,9 +13,11 @@
 // Beside them stand RunBroadcast, which reads whole topics without a group, and
 // Producer, for stages that only write.
 //
+// ChooseIntake says which of RunShare and RunClassic a worker takes.
+//
 // What it promises: a record is never lost and never loops for ever. One that cannot
-// be decoded, that a stage rejects, whose output is too large or that has been
-// delivered too often goes to dead-letters, and what it stood for ends as
+// be decoded, that a stage rejects, whose output is too large or on which work has
+// begun too often goes to dead-letters, and what it stood for ends as
 // infra_error in trajectories, before its offset moves. While the brokers are away
 // it waits, says so once, and reports itself not ready. Told to stop, it waits for the
 // work in flight and for seconds besides, also while its group is joining; and a process

@@ -63,7 +63,7 @@ func recordBytes(r *kgo.Record) int {
 func Decode(c ClusterConfig, r *kgo.Record) (Message, error) {
 	m := Message{
 		Topic: c.short(r.Topic), Partition: r.Partition, Offset: r.Offset,
-		Key: string(r.Key), Delivery: max(1, r.DeliveryCount()), Time: r.Timestamp,
+		Key: string(r.Key), Attempt: 1, Time: r.Timestamp,
 	}
 	var err error
 	m.Body, err = codec.Decode(codec.Record{Key: r.Key, Value: r.Value, Headers: headers(r)}, c.Topology.Topics[m.Topic].Records...)

@@ -15,8 +15,9 @@ type Message struct {
 	Offset    int64
 	Key       string
 	Body      proto.Message
-	// Delivery counts from 1 in a share group; it is 1 elsewhere.
-	Delivery int32
+	// Attempt counts from 1: how often work on the record has begun, this time included.
+	// Without a share group it counts what Requeue said, and no deaths.
+	Attempt int32
 	// Time is when the record was written, as its writer or broker says.
 	Time time.Time
 }
@@ -35,7 +36,8 @@ type Output struct {
 // Handler is the work of a worker stage: plan, perform, apply in one call.
 //
 // An error is taken for trouble with infrastructure and retried in place, with
-// backoff, while the record is held; wrap it with Reject to give the record up.
+// backoff, while the record is held; wrap it with Reject to give the record up, or with
+// Requeue to give it back.
 // Handle is called from many goroutines at once and may be called again for a record
 // it has seen.
 type Handler interface {

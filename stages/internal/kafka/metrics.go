@@ -13,6 +13,8 @@ const (
 	outcomeDeadLetter = "dead_letter"
 	// The record was let go unfinished: its partition moved, or the stage stopped.
 	outcomeAbandoned = "abandoned"
+	// The record was written anew, to be taken by anybody.
+	outcomeRequeued = "requeued"
 	// A broadcast record that could not be decoded: nobody owns it, so it is no
 	// dead letter.
 	outcomeSkipped = "skipped"

@@ -111,14 +111,15 @@ func TestShareRestartInMidWork(t *testing.T) {
 	})
 }
 
-// The broker delivers up to ten times; we give up at the fourth delivery, before any
-// work: three processes have already died of it.
-func TestShareFourthDelivery(t *testing.T) {
+// Three processes have died of it: the fourth gives it up before any work.
+func TestShareFourthAttempt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(calls(1)...)
 		var taken atomic.Int32
 		deadly := func(ctx context.Context, m Message) ([]Output, error) {
-			taken.Add(1)
+			if n := taken.Add(1); m.Attempt != n {
+				t.Errorf("attempt %d is called %d", n, m.Attempt)
+			}
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -130,13 +131,18 @@ func TestShareFourthDelivery(t *testing.T) {
 		w.executor("last", 1, deadly)
 		w.eventually("a dead letter", func() bool { return len(w.letters()) > 0 })
 		l := w.letters()[0]
-		if l.GetErrorType() != "too_many_deliveries" || l.GetDeliveryCount() != 4 || l.GetSourceTopic() != "code-calls" {
-			t.Errorf("dead letter: %s, delivery %d of %s", l.GetErrorType(), l.GetDeliveryCount(), l.GetSourceTopic())
+		if l.GetErrorType() != "too_many_attempts" || !strings.Contains(l.GetError(), "began 3 times") || l.GetSourceTopic() != "code-calls" {
+			t.Errorf("dead letter: %s of %s: %s", l.GetErrorType(), l.GetSourceTopic(), l.GetError())
+		}
+		for _, h := range l.GetHeaders() {
+			if h.GetKey() == headerBegun {
+				t.Error("the letter holds the count of attempts: sent again, its record would be given up at once")
+			}
 		}
 		if n := taken.Load(); n != 3 {
 			t.Errorf("the handler saw the call %d times, want 3", n)
 		}
-		w.givenUp("too_many_deliveries")
+		w.givenUp("too_many_attempts")
 	})
 }
 
@@ -229,8 +235,8 @@ func TestShareFailureOfInfrastructureIsRetriedInPlace(t *testing.T) {
 		w.put(calls(3)...)
 		var tries atomic.Int32
 		w.executor("a", 1, func(_ context.Context, m Message) ([]Output, error) {
-			if m.Delivery != 1 {
-				t.Errorf("delivery %d", m.Delivery)
+			if m.Attempt != 1 {
+				t.Errorf("attempt %d", m.Attempt)
 			}
 			if tries.Add(1) < 12 {
 				return nil, errors.New("sandboxd is away")
@@ -297,6 +303,12 @@ func TestShareBrokerAbsentAtStart(t *testing.T) {
 	})
 }
 
+// placeFunc is a place that is never lost.
+type placeFunc func()
+
+func (placeFunc) Lost() <-chan struct{} { return nil }
+func (f placeFunc) Release()            { f() }
+
 // A slot asks for a record only once it has what the record will need.
 func TestShareReservesBeforePolling(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -316,14 +328,14 @@ func TestShareReservesBeforePolling(t *testing.T) {
 			mu.Unlock()
 			return out, err
 		}, func(c *ShareConfig) {
-			c.Reserve = func(ctx context.Context) (func(), error) {
+			c.Reserve = func(ctx context.Context, _ int) (Place, error) {
 				for {
 					mu.Lock()
 					if free > 0 {
 						free--
 						least = min(least, free)
 						mu.Unlock()
-						return func() { mu.Lock(); free++; mu.Unlock() }, nil
+						return placeFunc(func() { mu.Lock(); free++; mu.Unlock() }), nil
 					}
 					mu.Unlock()
 					select {

@@ -20,8 +20,9 @@ type worker struct {
 	// producer writes outputs; its acknowledgement is what makes an input done.
 	producer *kgo.Client
 	// stop is closed when no attempt may be started any more.
-	stop          <-chan struct{}
-	maxDeliveries int32
+	stop <-chan struct{}
+	// maxAttempts is how often work on a record may begin. 0: as often as it takes.
+	maxAttempts int32
 }
 
 func newWorker(c ClusterConfig, stage string, producer *kgo.Client, stop <-chan struct{}) *worker {
@@ -56,16 +57,30 @@ func (w *worker) do(ctx context.Context, r *kgo.Record, h Handler) error {
 	return err
 }
 
+// giveBack writes a record anew on which no work was begun.
+func (w *worker) giveBack(ctx context.Context, r *kgo.Record, _ Handler) error {
+	start, outcome := time.Now(), outcomeRequeued
+	begun, _ := begunBefore(r)
+	err := w.write(ctx, []*kgo.Record{anew(r, begun)})
+	if err != nil {
+		outcome = outcomeAbandoned
+	}
+	w.metrics.took(w.cluster.short(r.Topic), outcome, start)
+	return err
+}
+
 // outputs works on r until there is something to write for it.
 func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.Record, string, error) {
 	m, err := Decode(w.cluster, r)
 	if err != nil {
 		return w.bury(r, nil, err), outcomeDeadLetter, nil
 	}
-	if w.maxDeliveries > 0 && m.Delivery > w.maxDeliveries {
-		err := fmt.Errorf("delivered for the %d. time: whoever worked on it before vanished", m.Delivery)
-		return w.bury(r, m.Body, Reject(err, "too_many_deliveries")), outcomeDeadLetter, nil
+	begun, vanished := begunBefore(r)
+	if vanished || w.tooMany(begun) {
+		records, outcome := w.back(r, m, begun, nil)
+		return records, outcome, nil
 	}
+	m.Attempt = begun + 1
 	var wait backoff
 	for attempt := 1; ; attempt++ {
 		records, err := w.attempt(ctx, m, h)
@@ -82,6 +97,10 @@ func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.
 		case ctx.Err() != nil:
 			return nil, outcomeAbandoned, errAbandoned
 		}
+		if q, ok := asRequeue(err); ok {
+			records, outcome := w.back(r, m, begun+int32(q.begun), q.err)
+			return records, outcome, nil
+		}
 		w.metrics.retries.WithLabelValues(m.Topic).Inc()
 		w.cluster.Status.Failed("retried", err)
 		w.logRetry(m, attempt, err)
@@ -89,6 +108,22 @@ func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.
 			return nil, outcomeAbandoned, errAbandoned
 		}
 	}
+}
+
+func (w *worker) tooMany(begun int32) bool { return w.maxAttempts > 0 && begun >= w.maxAttempts }
+
+// back writes a record anew, or gives it up if work on it began too often. cause is nil
+// where its holder vanished.
+func (w *worker) back(r *kgo.Record, m Message, begun int32, cause error) ([]*kgo.Record, string) {
+	if w.tooMany(begun) {
+		return w.bury(r, m.Body, tooManyAttempts(begun, cause)), outcomeDeadLetter
+	}
+	if cause == nil {
+		cause = errors.New("its holder vanished")
+	}
+	w.log.Warn("record goes back to its topic", "topic", m.Topic, "partition", m.Partition, "offset", m.Offset,
+		"delivery", r.DeliveryCount(), "begun", begun, "error", cause)
+	return []*kgo.Record{anew(r, begun)}, outcomeRequeued
 }
 
 func (w *worker) attempt(ctx context.Context, m Message, h Handler) (records []*kgo.Record, err error) {

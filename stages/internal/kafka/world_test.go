@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -315,7 +317,7 @@ func result(m Message) []Output {
 	c := m.Body.(*sluicev1.CodeCall)
 	return []Output{{Topic: "code-results", Body: &sluicev1.CodeResult{
 		Trajectory: c.GetTrajectory(), CallId: c.GetCallId(),
-		Execution: &sluicev1.Execution{CallId: c.GetCallId(), Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK, Stdout: "1\n", Delivery: uint32(m.Delivery)},
+		Execution: &sluicev1.Execution{CallId: c.GetCallId(), Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK, Stdout: "1\n", Delivery: uint32(m.Attempt)},
 	}}}
 }
 
@@ -356,4 +358,29 @@ func poison(t testing.TB, topic string, m proto.Message) *kgo.Record {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
 	}
 	return r
+}
+
+// callID is the id of a message's call.
+func callID(m Message) string { return m.Body.(*sluicev1.CodeCall).GetCallId() }
+
+// partitions gives a topic another number of partitions before anybody reads it.
+func (w *world) partitions(topic string, n int32) {
+	w.t.Helper()
+	t := w.top.Topics[topic]
+	more := int(n - t.Partitions)
+	t.Partitions = n
+	topics := maps.Clone(w.top.Topics)
+	topics[topic] = t
+	w.top.Topics = topics
+	if more <= 0 {
+		return
+	}
+	cl, err := NewClient(w.cluster(), "test", "admin")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer cl.Close()
+	if _, err := kadm.NewClient(cl).CreatePartitions(w.t.Context(), more, testNamespace+topic); err != nil {
+		w.t.Fatal(err)
+	}
 }

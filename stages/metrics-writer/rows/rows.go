@@ -142,6 +142,7 @@ type Turn struct {
 	ExecutionStartedAt *time.Time `ch:"execution_started_at"`
 	ExecutionEndedAt   *time.Time `ch:"execution_ended_at"`
 	Delivery           uint32     `ch:"delivery"`
+	UnknownRuns        uint32     `ch:"unknown_runs"`
 }
 
 // Table is turns.

@@ -71,7 +71,7 @@ func TestATrajectoryBecomesARowAndItsTurns(t *testing.T) {
 			SampleIndex: 5, Copy: 6, PromptTokens: tokens.IDs(1, 2, 3), EndReason: sluicev1.EndReason_END_REASON_OBSERVATION_DOES_NOT_FIT, CodeCalls: 1, Executions: 2,
 			Turns: []*sluicev1.Turn{
 				{Tokens: tokens.IDs(4, 5), Logprobs: tokens.Floats(-1, -2), Versions: tokens.Versions(8, 7), Text: "a <tool_call>", Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: "x", GlueTokens: tokens.IDs(9), Aborts: 1,
-					Execution: &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OUT_OF_MEMORY, WallMs: 12}},
+					Execution: &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OUT_OF_MEMORY, WallMs: 12, Delivery: 3, UnknownRuns: 2}},
 				{Tokens: tokens.IDs(6), Logprobs: tokens.Floats(-3), Versions: tokens.Versions(9), Text: "<tool_call>", Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Code: "y", Truncated: true,
 					Execution: &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK}},
 				{Text: "no call", Kind: sluicev1.TurnKind_TURN_KIND_ANSWER},
@@ -97,6 +97,7 @@ func TestATrajectoryBecomesARowAndItsTurns(t *testing.T) {
 		{"least version", tr.PolicyVersionMin, uint32(7)}, {"greatest version", tr.PolicyVersionMax, uint32(9)},
 		{"first outcome", tr.FirstOutcome, "out_of_memory"}, {"scorer", tr.Scorer, "outcome"}, {"score errors", tr.ScoreErrors, []string{"", "failed"}},
 		{"fed", *tr.FedAt, noon}, {"never started", tr.StartedAt, (*time.Time)(nil)},
+		{"attempt", got[1].(*Turn).Delivery, uint32(3)}, {"unknown runs", got[1].(*Turn).UnknownRuns, uint32(2)},
 		{"second execution", got[2].(*Turn).Execution, uint32(2)}, {"no execution", got[3].(*Turn).Outcome, ""}, {"turn", got[3].(*Turn).Turn, uint32(2)},
 	} {
 		if diff := cmp.Diff(c.want, c.got); diff != "" {

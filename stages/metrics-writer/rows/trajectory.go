@@ -97,7 +97,7 @@ func ofTurn(m *sluicev1.Scored, turn *sluicev1.Turn, source Source) *Turn {
 	row.StdoutBytes, row.StderrBytes = e.GetStdoutBytes(), e.GetStderrBytes()
 	row.TimeoutMS, row.WallMS, row.CPUMS, row.QueueWaitMS = e.GetTimeoutMs(), e.GetWallMs(), e.GetCpuMs(), e.GetQueueWaitMs()
 	row.PeakMemoryBytes, row.Warm, row.Image, row.SandboxID = e.GetPeakMemoryBytes(), e.GetWarm(), e.GetImage(), e.GetSandboxId()
-	row.Protections, row.Delivery = e.GetProtections(), e.GetDelivery()
+	row.Protections, row.Delivery, row.UnknownRuns = e.GetProtections(), e.GetDelivery(), e.GetUnknownRuns()
 	row.QueuedAt, row.ExecutionStartedAt, row.ExecutionEndedAt = when(e.GetQueuedAt()), when(e.GetStartedAt()), when(e.GetEndedAt())
 	return row
 }

@@ -42,12 +42,12 @@ type World struct {
 	seen   map[string][]proto.Message
 }
 
-// Run runs f in a bubble of virtual time.
-func Run(t *testing.T, f func(w *World)) {
+// Run runs f in a bubble of virtual time, with a broker that may be told more.
+func Run(t *testing.T, f func(w *World), opts ...kfake.Opt) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net := &kfake.VirtualNetwork{}
-		w, stop := start(t, kfake.Ports(9092), kfake.ListenFn(net.Listen))
+		w, stop := start(t, append(opts, kfake.Ports(9092), kfake.ListenFn(net.Listen))...)
 		defer stop()
 		w.dialer = net.DialContext
 		w.startReader()

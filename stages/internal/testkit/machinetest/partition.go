@@ -43,7 +43,7 @@ func New(now time.Time, make func() kafka.Machine) (*Partition, error) {
 // Append writes a record to an input topic without handling it.
 func (p *Partition) Append(topic string, body proto.Message) {
 	p.logs[topic] = append(p.logs[topic], kafka.Message{
-		Topic: topic, Offset: int64(len(p.logs[topic])), Key: codec.Key(body), Body: proto.Clone(body), Delivery: 1, Time: p.Now,
+		Topic: topic, Offset: int64(len(p.logs[topic])), Key: codec.Key(body), Body: proto.Clone(body), Attempt: 1, Time: p.Now,
 	})
 }
 
