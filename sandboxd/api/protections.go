@@ -1,5 +1,7 @@
 package api
 
+import "fmt"
+
 // Protections says which mechanism holds each limit. An empty field means that
 // nothing does, and Missing then says so in words.
 type Protections struct {
@@ -58,10 +60,20 @@ type ImageHealth struct {
 type ReserveRequest struct {
 	// Owner is Request.Owner.
 	Owner string `json:"owner,omitempty"`
+	// Key names the reservation among its owner's, at most 200 bytes; empty for
+	// none. Two with one key are one: who asks again, because a connection broke
+	// or a process came back, takes over what is held, and the stream that held it
+	// ends.
+	Key string `json:"key,omitempty"`
 }
 
 // Validate says what is wrong with a request.
-func (r ReserveRequest) Validate() error { return validOwner(r.Owner) }
+func (r ReserveRequest) Validate() error {
+	if len(r.Key) > MaxLabel {
+		return fmt.Errorf("key is %d bytes, the limit is %d", len(r.Key), MaxLabel)
+	}
+	return validOwner(r.Owner)
+}
 
 // Reserved is the first line of a reservation's stream. The stream ends when the
 // reservation does: the holder closed it, the daemon stopped, or the slot ran nothing

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -28,18 +27,20 @@ var programs = []program{
 }
 
 type options struct {
-	binary, runsc, python, dockerImage string
-	calls                              int
-	seconds                            time.Duration
+	binaries                   []string
+	runsc, python, dockerImage string
+	calls, rounds              int
+	seconds                    time.Duration
 }
 
 func main() {
 	var o options
-	pflag.StringVar(&o.binary, "binary", "bin/sandboxd", "sandboxd to measure")
+	pflag.StringSliceVar(&o.binaries, "binary", []string{"bin/sandboxd"}, "sandboxd to measure; several take turns, and all work at 60 % of the first one's capacity")
 	pflag.StringVar(&o.runsc, "runsc", "", "passed on to it")
 	pflag.StringVar(&o.python, "python", "/usr/bin/python3", "interpreter of the bare subprocess and of the sandboxes")
 	pflag.StringVar(&o.dockerImage, "docker-image", "", "image with that interpreter, numpy and sympy for the `docker run` row")
 	pflag.IntVar(&o.calls, "calls", 20, "calls per row measured one after another")
+	pflag.IntVar(&o.rounds, "rounds", 2, "turns into which each measurement under load is cut")
 	pflag.DurationVar(&o.seconds, "seconds", 10*time.Second, "length of each measurement under load")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -63,67 +64,12 @@ func run(ctx context.Context, o options) error {
 		t.add("`docker run`", p.name, docker(ctx, o, p))
 	}
 	for _, p := range programs {
-		if err := measureDaemon(ctx, o, p, t); err != nil {
+		if err := measureDaemons(ctx, o, p, t); err != nil {
 			return err
 		}
 	}
 	fmt.Printf("%d cores, load average %s at the end; p50 / p95 in ms as the caller sees them.\n\n", runtime.NumCPU(), loadAverage())
 	t.print(os.Stdout)
-	return ctx.Err()
-}
-
-// measureDaemon measures one program against a daemon that keeps only its image.
-func measureDaemon(ctx context.Context, o options, p program, t *table) error {
-	dir, err := os.MkdirTemp("", "sbench")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	slots := 2 * runtime.NumCPU()
-	args := []string{"--state-dir=" + dir, "--cache-dir=" + filepath.Join(os.TempDir(), "sandboxd-test-rootfs"), "--python=" + o.python,
-		fmt.Sprintf("--pool=%s=%d", p.image, 2*slots), fmt.Sprintf("--slots=%d", slots), "--log-level=error"}
-	if o.runsc != "" {
-		args = append(args, "--runsc="+o.runsc)
-	}
-	daemon := exec.CommandContext(ctx, o.binary, args...)
-	daemon.Stderr = os.Stderr
-	daemon.Cancel = func() error { return daemon.Process.Signal(syscall.SIGTERM) }
-	if err := daemon.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		_ = daemon.Process.Signal(syscall.SIGTERM)
-		_ = daemon.Wait()
-	}()
-	c, err := client.New(client.Config{Address: filepath.Join(dir, "sandboxd.sock")})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if err := full(ctx, c); err != nil {
-		return err
-	}
-	call := func(cold bool) func(context.Context) error {
-		return func(ctx context.Context) error {
-			r, err := c.Run(ctx, client.Request{Code: p.code, Image: p.image, Cold: cold})
-			if err == nil && r.Outcome != "ok" {
-				err = fmt.Errorf("%s: %s %s", r.Outcome, r.Message, r.Stderr.Text())
-			}
-			return err
-		}
-	}
-	fmt.Fprintf(os.Stderr, "%s: cold\n", p.name)
-	t.add("gVisor, cold", p.name, inOrder(ctx, o.calls, call(true)))
-
-	fmt.Fprintf(os.Stderr, "%s: overload\n", p.name)
-	overload := closedLoop(ctx, 4*slots, o.seconds, call(false))
-	if err := full(ctx, c); err != nil {
-		return err
-	}
-	rate := 0.6 * overload.perSecond
-	fmt.Fprintf(os.Stderr, "%s: pool at %.1f calls/s\n", p.name, rate)
-	t.add("warm pool, 60 % of its capacity", p.name, openLoop(ctx, rate, o.seconds, call(false)))
-	t.add("warm pool, overload", p.name, overload)
 	return ctx.Err()
 }
 

@@ -16,6 +16,8 @@ type measurement struct {
 	p50, p95  time.Duration
 	perSecond float64
 	failures  int
+	// cpu is the CPU time of the sandboxes per call, 0 if it is not known.
+	cpu time.Duration
 	// why is set instead of figures if nothing could be measured.
 	why string
 }
@@ -25,6 +27,9 @@ func (m measurement) String() string {
 		return m.why
 	}
 	s := fmt.Sprintf("%s / %s, %.1f/s", millis(m.p50), millis(m.p95), m.perSecond)
+	if m.cpu > 0 {
+		s += fmt.Sprintf(", %s ms CPU each", millis(m.cpu))
+	}
 	if m.failures > 0 {
 		s += fmt.Sprintf(", %d failed", m.failures)
 	}
@@ -88,8 +93,7 @@ func inOrder(ctx context.Context, n int, call func(context.Context) error) measu
 }
 
 // closedLoop keeps n callers busy for d.
-func closedLoop(ctx context.Context, n int, d time.Duration, call func(context.Context) error) measurement {
-	var s samples
+func closedLoop(ctx context.Context, s *samples, n int, d time.Duration, call func(context.Context) error) {
 	begin := time.Now()
 	var group sync.WaitGroup
 	for range n {
@@ -102,12 +106,10 @@ func closedLoop(ctx context.Context, n int, d time.Duration, call func(context.C
 		})
 	}
 	group.Wait()
-	return s.measurement(time.Since(begin))
 }
 
 // openLoop starts calls by the clock for d, whatever became of earlier ones.
-func openLoop(ctx context.Context, rate float64, d time.Duration, call func(context.Context) error) measurement {
-	var s samples
+func openLoop(ctx context.Context, s *samples, rate float64, d time.Duration, call func(context.Context) error) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / max(rate, 0.1)))
 	defer tick.Stop()
 	begin := time.Now()
@@ -116,7 +118,7 @@ func openLoop(ctx context.Context, rate float64, d time.Duration, call func(cont
 		select {
 		case <-ctx.Done():
 			group.Wait()
-			return s.measurement(time.Since(begin))
+			return
 		case <-tick.C:
 		}
 		group.Go(func() {
@@ -126,7 +128,6 @@ func openLoop(ctx context.Context, rate float64, d time.Duration, call func(cont
 		})
 	}
 	group.Wait()
-	return s.measurement(time.Since(begin))
 }
 
 // table keeps rows in the order in which they first appeared.

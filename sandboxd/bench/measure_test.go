@@ -12,7 +12,10 @@ import (
 func TestOpenLoopKeepsTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Calls that take longer than the interval do not slow the arrivals.
-		m := openLoop(t.Context(), 10, time.Second, func(context.Context) error { time.Sleep(3 * time.Second); return nil })
+		var s samples
+		begin := time.Now()
+		openLoop(t.Context(), &s, 10, time.Second, func(context.Context) error { time.Sleep(3 * time.Second); return nil })
+		m := s.measurement(time.Since(begin))
 		if m.p50 != 3*time.Second {
 			t.Errorf("p50 is %s, want 3s", m.p50)
 		}
@@ -25,13 +28,16 @@ func TestOpenLoopKeepsTheClock(t *testing.T) {
 func TestClosedLoopCountsFailuresApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		m := closedLoop(t.Context(), 1, time.Second, func(context.Context) error {
+		var s samples
+		begin := time.Now()
+		closedLoop(t.Context(), &s, 1, time.Second, func(context.Context) error {
 			time.Sleep(100 * time.Millisecond)
 			if n++; n%2 == 0 {
 				return errors.New("no")
 			}
 			return nil
 		})
+		m := s.measurement(time.Since(begin))
 		if m.failures != 5 || m.p50 != 100*time.Millisecond {
 			t.Errorf("got %+v, want 5 failures and a p50 of 100ms", m)
 		}

@@ -27,10 +27,18 @@ type Reservation struct {
 // bounds the waiting only: once Reserve has returned, the reservation outlives
 // ctx and ends by Release. A full queue or too long a wait is a *BusyError.
 func (c *Client) Reserve(ctx context.Context) (*Reservation, error) {
+	return c.ReserveAs(ctx, "")
+}
+
+// ReserveAs is Reserve with a key of the caller's own. Two reservations of one owner
+// with one key are one slot: who reserves again, after a broken connection or a
+// restart, takes over the slot that the daemon still holds for him, and the
+// reservation that held it is Lost.
+func (c *Client) ReserveAs(ctx context.Context, key string) (*Reservation, error) {
 	// The stream must outlive ctx, but waiting for it must not.
 	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	body, err := json.Marshal(api.ReserveRequest{Owner: c.owner})
+	body, err := json.Marshal(api.ReserveRequest{Owner: c.owner, Key: key})
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("encode sandboxd request: %w", err)

@@ -448,3 +448,79 @@ func TestClientRefusesWhatJSONWouldChange(t *testing.T) {
 		t.Errorf("got %v, want a RequestError", err)
 	}
 }
+
+// Who reserves twice with one key holds one slot, whether the first still waits or
+// is held.
+func TestReservationsWithOneKeyAreOne(t *testing.T) {
+	s := serveProcesses(t, "--slots=2", "--reservable=2")
+	first, err := s.client.ReserveAs(t.Context(), "slot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.client.ReserveAs(t.Context(), "slot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-first.Lost() // it was taken over
+	if again.ID() != first.ID() || s.health(t).Reserved != 1 {
+		t.Errorf("reservations %s and %s, %d slots reserved; want one", first.ID(), again.ID(), s.health(t).Reserved)
+	}
+	if r, err := again.Run(t.Context(), client.Request{Code: "print(1)"}); err != nil || r.Outcome != api.OK {
+		t.Errorf("the slot that was taken over: %+v, %v", r, err)
+	}
+	first.Release() // what he no longer holds
+	other, err := s.client.ReserveAs(t.Context(), "slot-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := s.health(t); h.Reserved != 2 || other.ID() == again.ID() {
+		t.Errorf("%d slots reserved, want 2: another key is another slot", h.Reserved)
+	}
+	again.Release()
+	other.Release()
+	s.until(t, "free again", func() bool { return s.health(t).Reserved == 0 })
+	back, err := s.client.ReserveAs(t.Context(), "slot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.ID() == first.ID() {
+		t.Error("a slot that was given back is still held")
+	}
+	back.Release()
+}
+
+func TestAWaitIsTakenOverToo(t *testing.T) {
+	s := serveProcesses(t, "--slots=1", "--reservable=1", "--max-wait=1m")
+	busy := make(chan error, 1)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	go func() {
+		_, err := s.client.Run(ctx, client.Request{Code: sleeper, TimeoutMS: 300_000})
+		busy <- err
+	}()
+	s.until(t, "running", func() bool { return s.health(t).Running == 1 })
+	type got struct {
+		r   *client.Reservation
+		err error
+	}
+	wait := func() chan got {
+		c := make(chan got, 1)
+		go func() { r, err := s.client.ReserveAs(t.Context(), "slot"); c <- got{r, err} }()
+		return c
+	}
+	first := wait()
+	s.until(t, "waiting", func() bool { return s.health(t).Waiting == 1 })
+	second := wait()
+	var refused *client.RequestError
+	if g := <-first; !errors.As(g.err, &refused) {
+		t.Errorf("the first wait ended with %v, want to hear that it was taken over", g.err)
+	}
+	s.until(t, "waiting alone", func() bool { return s.health(t).Waiting == 1 })
+	end()
+	<-busy
+	g := <-second
+	if g.err != nil {
+		t.Fatal(g.err)
+	}
+	g.r.Release()
+}

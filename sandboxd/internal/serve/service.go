@@ -89,13 +89,14 @@ type Service struct {
 
 	mu           sync.Mutex
 	reservations map[string]*reservation
+	places       map[string]*place // by owner and key
 	running      int
 }
 
 // New joins the parts.
 func New(cfg Config, gate *admission.Gate, source Source, b *breaker.Breaker, m *metrics.Metrics, p api.Protections, log *slog.Logger) *Service {
 	return &Service{cfg: cfg, gate: gate, source: source, breaker: b, metrics: m, protections: p, log: log,
-		reservations: map[string]*reservation{}}
+		reservations: map[string]*reservation{}, places: map[string]*place{}}
 }
 
 // Run runs one program.

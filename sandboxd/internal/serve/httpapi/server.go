@@ -38,7 +38,7 @@ import (
 // Caller runs calls.
 type Caller interface {
 	Run(ctx context.Context, req api.Request) (api.Result, error)
-	Reserve(ctx context.Context, owner string) (serve.Reserved, error)
+	Reserve(ctx context.Context, owner, key string) (serve.Reserved, error)
 }
 
 // Config is what the handler needs.
@@ -150,7 +150,7 @@ func (h *handler) reserve(w http.ResponseWriter, r *http.Request) {
 	if !h.takesCalls(w) {
 		return
 	}
-	got, err := h.Caller.Reserve(r.Context(), req.Owner)
+	got, err := h.Caller.Reserve(r.Context(), req.Owner, req.Key)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
@@ -170,6 +170,7 @@ func (h *handler) reserve(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():
 	case <-got.Lost: // the end of the stream tells it
+	case <-got.Taken:
 	}
 }
 
@@ -208,7 +209,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		f.Code, f.RetryAfterMS = api.CodeTripped, tripped.RetryAfter.Milliseconds()
 	case errors.As(err, &invalid):
 		f.Code, status = api.CodeBadRequest, http.StatusBadRequest
-	case errors.Is(err, serve.ErrReservationBusy):
+	case errors.Is(err, serve.ErrReservationBusy), errors.Is(err, serve.ErrTakenOver):
 		f.Code, status = api.CodeBadRequest, http.StatusConflict
 	case errors.Is(err, serve.ErrUnknownReservation):
 		f.Code, status = api.CodeUnknownReservation, http.StatusGone

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sluice-rl/sluice/sandboxd/client"
+)
+
+// daemon is one sandboxd that is measured.
+type daemon struct {
+	name     string // what its rows are called, "" if it is alone
+	dir      string
+	cmd      *exec.Cmd
+	client   *client.Client
+	overload samples
+	steady   samples
+	times    [2]time.Duration // spent in overload and in steady load
+	cpu      time.Duration    // of the sandboxes, during overload
+}
+
+// measureDaemons measures one program against daemons that keep only its image.
+// Several take turns, so that what else the machine does meets them alike.
+func measureDaemons(ctx context.Context, o options, p program, t *table) error {
+	slots := 2 * runtime.NumCPU()
+	var daemons []*daemon
+	defer func() {
+		for _, d := range daemons {
+			d.stop()
+		}
+	}()
+	for i, binary := range o.binaries {
+		d := &daemon{}
+		if len(o.binaries) > 1 {
+			d.name = fmt.Sprintf(" (%d: %s)", i+1, binary)
+		}
+		daemons = append(daemons, d)
+		if err := d.start(ctx, o, binary, p, slots); err != nil {
+			return err
+		}
+	}
+	for _, d := range daemons {
+		fmt.Fprintf(os.Stderr, "%s: cold%s\n", p.name, d.name)
+		t.add("gVisor, cold"+d.name, p.name, inOrder(ctx, o.calls, d.call(p, true)))
+	}
+	turn := o.seconds / time.Duration(o.rounds)
+	for range o.rounds {
+		for _, d := range daemons {
+			fmt.Fprintf(os.Stderr, "%s: overload%s\n", p.name, d.name)
+			if err := full(ctx, d.client); err != nil {
+				return err
+			}
+			before, begin := d.sandboxCPU(), time.Now()
+			closedLoop(ctx, &d.overload, 4*slots, turn, d.call(p, false))
+			d.times[0] += time.Since(begin)
+			d.cpu += d.sandboxCPU() - before
+		}
+	}
+	rate := 0.6 * daemons[0].overload.measurement(daemons[0].times[0]).perSecond
+	for range o.rounds {
+		for _, d := range daemons {
+			fmt.Fprintf(os.Stderr, "%s: pool at %.1f calls/s%s\n", p.name, rate, d.name)
+			if err := full(ctx, d.client); err != nil {
+				return err
+			}
+			begin := time.Now()
+			openLoop(ctx, &d.steady, rate, turn, d.call(p, false))
+			d.times[1] += time.Since(begin)
+		}
+	}
+	for _, d := range daemons {
+		t.add("warm pool, 60 % of its capacity"+d.name, p.name, d.steady.measurement(d.times[1]))
+	}
+	for _, d := range daemons {
+		m := d.overload.measurement(d.times[0])
+		m.cpu = d.cpu / time.Duration(max(1, len(d.overload.all)))
+		t.add("warm pool, overload"+d.name, p.name, m)
+	}
+	return ctx.Err()
+}
+
+func (d *daemon) start(ctx context.Context, o options, binary string, p program, slots int) error {
+	var err error
+	if d.dir, err = os.MkdirTemp("", "sbench"); err != nil {
+		return err
+	}
+	args := []string{"--state-dir=" + d.dir, "--cache-dir=" + filepath.Join(os.TempDir(), "sandboxd-test-rootfs"), "--python=" + o.python,
+		fmt.Sprintf("--pool=%s=%d", p.image, 2*slots), fmt.Sprintf("--slots=%d", slots), "--log-level=error"}
+	if o.runsc != "" {
+		args = append(args, "--runsc="+o.runsc)
+	}
+	d.cmd = exec.CommandContext(ctx, binary, args...)
+	d.cmd.Stderr = os.Stderr
+	d.cmd.Cancel = func() error { return d.cmd.Process.Signal(syscall.SIGTERM) }
+	if err := d.cmd.Start(); err != nil {
+		return err
+	}
+	if d.client, err = client.New(client.Config{Address: filepath.Join(d.dir, "sandboxd.sock")}); err != nil {
+		return err
+	}
+	return full(ctx, d.client)
+}
+
+func (d *daemon) stop() {
+	if d.client != nil {
+		d.client.Close()
+	}
+	if d.cmd != nil && d.cmd.Process != nil {
+		_ = d.cmd.Process.Signal(syscall.SIGTERM)
+		_ = d.cmd.Wait()
+	}
+	os.RemoveAll(d.dir)
+}
+
+func (d *daemon) call(p program, cold bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r, err := d.client.Run(ctx, client.Request{Code: p.code, Image: p.image, Cold: cold})
+		if err == nil && r.Outcome != "ok" {
+			err = fmt.Errorf("%s: %s %s", r.Outcome, r.Message, r.Stderr.Text())
+		}
+		return err
+	}
+}
+
+// sandboxCPU is the CPU time of all the daemon's sandboxes so far, those that are
+// gone included, by the control group that it has made for them; 0 without one.
+func (d *daemon) sandboxCPU() time.Duration {
+	sum := sha256.Sum256([]byte(d.dir))
+	group := "sandboxd-" + hex.EncodeToString(sum[:])[:8]
+	var used time.Duration
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() || e.Name() != group {
+			return nil
+		}
+		if data, err := os.ReadFile(filepath.Join(path, "cpuacct.usage")); err == nil {
+			n, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+			used = max(used, time.Duration(n))
+		} else if data, err := os.ReadFile(filepath.Join(path, "cpu.stat")); err == nil {
+			if _, rest, ok := strings.Cut(string(data), "usage_usec "); ok {
+				n, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+				used = max(used, time.Duration(n)*time.Microsecond)
+			}
+		}
+		return fs.SkipDir
+	})
+	return used
+}
