@@ -39,7 +39,7 @@ func TestShapeOfTheResult(t *testing.T) {
 	}
 	want := `{"outcome":"error","exit_code":1,"exception":"KeyError","stdout":"a` + "\uFFFD" + `b","stdout_base64":"Yf9i","stdout_bytes":3,"stdout_truncated":false,` +
 		`"stderr":"","stderr_bytes":0,"stderr_truncated":false,"wall_ms":1.5,"cpu_ms":0,"peak_memory_bytes":0,"queue_wait_ms":0,"start_ms":0,"warm":false,"image":"bare","sandbox_id":"",` +
-		`"protections":{"isolation":"","memory":"","cpu":"","processes":"","disk":"","network":"","output":"","wall_time":"","missing":null}}`
+		`"protections":{"isolation":"","memory":"","cpu":"","processes":"","disk":"","network":"","output":"","wall_time":"","tested":false,"missing":null}}`
 	if string(data) != want {
 		t.Errorf("got  %s\nwant %s", data, want)
 	}

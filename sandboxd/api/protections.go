@@ -17,6 +17,9 @@ type Protections struct {
 	Network   string `json:"network"`
 	Output    string `json:"output"`
 	WallTime  string `json:"wall_time"`
+	// Tested says that the daemon has tried them on this machine when it started,
+	// and found what is claimed here to hold.
+	Tested bool `json:"tested"`
 	// Missing lists, in words, every protection that is degraded or absent on
 	// this machine; empty when all hold.
 	Missing []string `json:"missing"`

@@ -52,6 +52,7 @@ type Daemon struct {
 	gate        *admission.Gate
 	service     *serve.Service
 	metrics     *metrics.Metrics
+	made        pool.Maker
 	protections api.Protections
 
 	mu       sync.Mutex
@@ -71,6 +72,7 @@ func New(ctx context.Context, cfg *Config, log *slog.Logger) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	d.made = maker
 	d.protections = protect(cfg, d.groups)
 	for _, m := range d.protections.Missing {
 		log.Warn("protection is missing or degraded", "which", m)
@@ -199,6 +201,14 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 	if err := d.service.Probe(ctx, true); err != nil {
 		return fmt.Errorf("the first program failed, so nothing would run here (platform %s; --platform=ptrace needs less of the machine, and --help says what containers need): %w", d.cfg.Platform, err)
 	}
+	tested, err := d.testProtections(ctx, d.protections)
+	if err != nil {
+		return fmt.Errorf("try the protections: %w", err)
+	}
+	d.mu.Lock()
+	d.protections = tested
+	d.mu.Unlock()
+	d.service.SetProtections(tested)
 	d.pool.Build(ctx)
 	if len(d.pool.State()) > 0 {
 		if err := d.service.Probe(ctx, false); err != nil {
@@ -236,11 +246,11 @@ func (d *Daemon) Watch(ctx context.Context) {
 // Health describes the daemon and says whether it takes calls.
 func (d *Daemon) Health() (api.Health, bool) {
 	d.mu.Lock()
-	ready, stopping, reason := d.ready, d.stopping, d.reason
+	ready, stopping, reason, protections := d.ready, d.stopping, d.reason, d.protections
 	d.mu.Unlock()
 	gate := d.gate.State()
 	h := api.Health{
-		Status: "ok", Version: version(), Protections: d.protections, Images: d.pool.State(),
+		Status: "ok", Version: version(), Protections: protections, Images: d.pool.State(),
 		Slots: gate.Slots, Reservable: gate.Reservable, Reserved: gate.Reserved, Running: d.service.Running(), Waiting: gate.Waiting,
 		Idle: gate.Idle, WaitingCalls: gate.WaitingCalls,
 	}
@@ -255,7 +265,7 @@ func (d *Daemon) Health() (api.Health, bool) {
 	case open:
 		h.Status, h.Reason = "tripped", tripReason
 		return h, false
-	case len(d.protections.Missing) > 0:
+	case len(protections.Missing) > 0:
 		h.Status, h.Reason = "degraded", "some protections are missing, see protections.missing"
 	}
 	return h, true

@@ -103,6 +103,13 @@ func (f *Factory) Boot(ctx context.Context) (sandbox.Sandbox, error) {
 	})
 }
 
+// BootLimited makes a cold sandbox with another memory limit than the others.
+func (f *Factory) BootLimited(ctx context.Context, memory int64) (sandbox.Sandbox, error) {
+	other := &Factory{cfg: f.cfg, spawner: f.spawner, log: f.log}
+	other.cfg.Group.MemoryBytes, other.cfg.MemoryLimit = memory, memory
+	return other.Boot(ctx)
+}
+
 // Restore makes a warm sandbox from a built image, at little weight and with a
 // rehearsal until hurry is closed.
 func (f *Factory) Restore(ctx context.Context, name string, hurry <-chan struct{}) (sandbox.Sandbox, error) {

@@ -99,6 +99,19 @@ func New(cfg Config, gate *admission.Gate, source Source, b *breaker.Breaker, m 
 		reservations: map[string]*reservation{}, places: map[string]*place{}}
 }
 
+// SetProtections changes what results say of the protections.
+func (s *Service) SetProtections(p api.Protections) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.protections = p
+}
+
+func (s *Service) protected() api.Protections {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.protections
+}
+
 // Run runs one program.
 func (s *Service) Run(ctx context.Context, req api.Request) (api.Result, error) {
 	arrived := time.Now()
@@ -122,7 +135,7 @@ func (s *Service) Run(ctx context.Context, req api.Request) (api.Result, error) 
 		return api.Result{}, err
 	}
 	result.QueueWaitMS, result.StartMS = milliseconds(wait), milliseconds(start)
-	result.Protections = s.protections
+	result.Protections = s.protected()
 	s.observe(req, result, wait, start)
 	return result, nil
 }
