@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -27,7 +28,7 @@ var programs = []program{
 }
 
 type options struct {
-	binaries                   []string
+	binaries, only             []string
 	runsc, python, dockerImage string
 	calls, rounds              int
 	seconds                    time.Duration
@@ -40,6 +41,7 @@ func main() {
 	pflag.StringVar(&o.python, "python", "/usr/bin/python3", "interpreter of the bare subprocess and of the sandboxes")
 	pflag.StringVar(&o.dockerImage, "docker-image", "", "image with that interpreter, numpy and sympy for the `docker run` row")
 	pflag.IntVar(&o.calls, "calls", 20, "calls per row measured one after another")
+	pflag.StringSliceVar(&o.only, "only", nil, "programs to measure (print, numpy, sympy), and the warm pool alone; default: everything")
 	pflag.IntVar(&o.rounds, "rounds", 2, "turns into which each measurement under load is cut")
 	pflag.DurationVar(&o.seconds, "seconds", 10*time.Second, "length of each measurement under load")
 	pflag.Parse()
@@ -54,6 +56,9 @@ func main() {
 func run(ctx context.Context, o options) error {
 	t := newTable()
 	for _, p := range programs {
+		if o.only != nil {
+			break
+		}
 		fmt.Fprintf(os.Stderr, "%s: bare subprocess\n", p.name)
 		t.add("bare subprocess", p.name, inOrder(ctx, o.calls, func(ctx context.Context) error {
 			return exec.CommandContext(ctx, o.python, "-B", "-c", p.code).Run()
@@ -64,6 +69,9 @@ func run(ctx context.Context, o options) error {
 		t.add("`docker run`", p.name, docker(ctx, o, p))
 	}
 	for _, p := range programs {
+		if o.only != nil && !slices.Contains(o.only, p.name) {
+			continue
+		}
 		if err := measureDaemons(ctx, o, p, t); err != nil {
 			return err
 		}
