@@ -42,14 +42,18 @@
 //
 //   - The worker's protocol ends before the program begins. After that the
 //     daemon believes gVisor and the control group, never a byte from inside.
-//   - gVisor's kernel reports the program's exit call as it happens. Its answer
-//     to a wait comes 5 to 15 ms later, after it has taken the memory apart, and
-//     the runtime's own exit 20 ms after that. Then the sandbox is killed, which
-//     is cheaper than letting it end.
+//   - gVisor's kernel reports the program's exit call, and the end of each thread, as
+//     it happens. Its answer to a wait comes 5 to 15 ms later, after it has taken the
+//     memory apart, and the runtime's own exit 20 ms after that. Then the sandbox is
+//     killed, which is cheaper than letting it end. If the runtime ends and nothing
+//     was reported, the kernel died, and the program is not to blame.
 //   - A restored sandbox rehearses a program's whole life before it counts as
 //     ready: woken by its stdin, running, failing, writing, exiting (in a child).
 //     The first time on each of these ways costs milliseconds, in gVisor more
-//     than in Python.
+//     than in Python. While callers wait it is left out, and refills get their full
+//     share of the CPU.
+//   - The worker hides from the program: it runs beside __main__, and its frames are
+//     marked as not yet begun, which the interpreter leaves out of every stack.
 //   - Each sandbox joins its control group before it executes anything, by way
 //     of a one-line shell script, which works alike on v1 and v2.
 //   - An overloaded pool is a queue: callers wait for the next restore, since
