@@ -174,7 +174,7 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 	}
 	inside := bundle.Limits{
 		Processes: uint64(cfg.Processes), OpenFiles: uint64(cfg.OpenFiles),
-		TmpBytes: int64(cfg.TmpSize), ShmBytes: int64(cfg.ShmSize),
+		TmpBytes: int64(cfg.TmpSize), ShmBytes: int64(cfg.ShmSize), CPUs: cfg.CPUs,
 	}
 	if !d.groups.Has("memory") {
 		// Looking is what bounds memory then; should the daemon itself stand still,

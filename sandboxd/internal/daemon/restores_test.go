@@ -16,9 +16,8 @@ import (
 
 // brokenRuntime puts a script in runsc's place once the daemon has been started: it
 // has body decide about each restore, whose number is $n, and passes the rest on.
-func brokenRuntime(t *testing.T, runsc, body string, args ...string) (d *Daemon, breakIt func()) {
+func brokenRuntime(t *testing.T, dir, runsc, body string, args ...string) (d *Daemon, breakIt func()) {
 	t.Helper()
-	dir := t.TempDir()
 	link := filepath.Join(dir, "runsc")
 	if err := os.Symlink(runsc, link); err != nil {
 		t.Fatal(err)
@@ -42,7 +41,7 @@ func brokenRuntime(t *testing.T, runsc, body string, args ...string) (d *Daemon,
 
 // Restores that die now and then before they are ready cost nobody a call.
 func TestRestoresThatDieEarly(t *testing.T) {
-	d, breakIt := brokenRuntime(t, needGVisor(t), `[ $((n % 5)) != 0 ] || { echo "urpc method failed: EOF" >&2; exit 128; }`, "--pool=bare=2")
+	d, breakIt := brokenRuntime(t, t.TempDir(), needGVisor(t), `[ $((n % 5)) != 0 ] || { echo "urpc method failed: EOF" >&2; exit 128; }`, "--pool=bare=2")
 	breakIt()
 	var group sync.WaitGroup
 	for range 4 {
@@ -68,10 +67,16 @@ func TestRestoresThatDieEarly(t *testing.T) {
 
 // One that dies after it was ready is replaced before anybody gets it.
 func TestRestoresThatDieReady(t *testing.T) {
-	d, breakIt := brokenRuntime(t, needGVisor(t), `[ $n != 1 ] || { `+needGVisor(t)+` "$@" <&0 & sleep 1; kill -9 $!; exit 137; }`, "--pool=bare=1")
+	dir, runsc := t.TempDir(), needGVisor(t)
+	die := filepath.Join(dir, "die")
+	d, breakIt := brokenRuntime(t, dir, runsc, `[ $n != 1 ] || { `+runsc+` "$@" <&0 & while [ ! -e `+die+` ]; do sleep 0.05; done; kill -9 $!; exit 137; }`, "--pool=bare=1")
 	breakIt()
 	if r := call(t, d, api.Request{Code: "print(1)"}); r.Outcome != api.OK {
 		t.Fatalf("%s: %s", r.Outcome, r.Message)
+	}
+	d.settle(t) // the refill is the one that will die
+	if err := os.WriteFile(die, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); testutil.ToFloat64(d.metrics.Replaced.WithLabelValues(metrics.DiedWaiting)) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -27,6 +27,10 @@ type Limits struct {
 	// AddressSpace bounds the virtual memory of one process in bytes; 0 is no
 	// bound. It stands in for the memory limit where there is no cgroup.
 	AddressSpace uint64
+	// CPUs is the quota in cores, 0 for none. A program sees as many processors,
+	// rounded up and at least two, instead of all the host's; the quota itself is
+	// kept by the control group.
+	CPUs float64
 }
 
 // Spec says what a sandbox runs and on what.
@@ -51,6 +55,8 @@ func Environment() []string {
 		"PYTHONHASHSEED=0",
 		"OPENBLAS_NUM_THREADS=1",
 		"OMP_NUM_THREADS=1",
+		"MKL_NUM_THREADS=1",
+		"NUMEXPR_NUM_THREADS=1",
 		"MPLCONFIGDIR=/tmp",
 	}
 }
@@ -92,6 +98,11 @@ func (s Spec) OCI() *specs.Spec {
 				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
 			},
 		},
+	}
+	if s.Limits.CPUs > 0 {
+		period := uint64(100_000)
+		quota := int64(s.Limits.CPUs * float64(period))
+		spec.Linux.Resources = &specs.LinuxResources{CPU: &specs.LinuxCPU{Period: &period, Quota: &quota}}
 	}
 	if s.EROFS {
 		// The kernel inside gVisor mounts the image itself: no gofer process,

@@ -89,3 +89,44 @@ func TestSameInputsGiveTheSameBytes(t *testing.T) {
 		t.Errorf("the bundles differ:\n%s\n%s", files[0], files[1])
 	}
 }
+
+// gVisor shows a program as many processors as its quota has, not the host's.
+func TestTheQuotaIsWhatAProgramSees(t *testing.T) {
+	if r := example.OCI().Linux.Resources; r != nil {
+		t.Errorf("resources %+v without a quota", r)
+	}
+	limited := example
+	limited.Limits.CPUs = 1.5
+	if cpu := limited.OCI().Linux.Resources.CPU; *cpu.Quota != 150_000 || *cpu.Period != 100_000 {
+		t.Errorf("quota %d of %d, want 1.5 cores", *cpu.Quota, *cpu.Period)
+	}
+}
+
+// Every way to a namespace or a mount is refused.
+func TestSeccompProfile(t *testing.T) {
+	p := example.OCI().Linux.Seccomp
+	if p == nil || p.DefaultAction != specs.ActAllow {
+		t.Fatalf("profile %+v", p)
+	}
+	refused, flags := map[string]bool{}, uint64(0)
+	for _, s := range p.Syscalls {
+		for _, name := range s.Names {
+			if s.Action == specs.ActAllow {
+				t.Errorf("%s is allowed by name", name)
+			}
+			if len(s.Args) == 0 {
+				refused[name] = true
+			} else if name == "clone" {
+				flags |= s.Args[0].Value
+			}
+		}
+	}
+	for _, name := range []string{"unshare", "setns", "mount", "umount2", "fsopen", "fsmount", "move_mount", "open_tree", "pivot_root", "chroot", "clone3"} {
+		if !refused[name] {
+			t.Errorf("%s is not refused", name)
+		}
+	}
+	if want := uint64(0x7e020080); flags != want {
+		t.Errorf("clone is refused with %#x, want %#x", flags, want)
+	}
+}

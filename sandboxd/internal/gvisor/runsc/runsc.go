@@ -101,6 +101,7 @@ func (r Runtime) flags(root, log string) []string {
 		"--platform=" + r.Platform,
 		"--network=none",
 		"--oci-seccomp",
+		"--cpu-num-from-quota",
 		"--ignore-cgroups", // sandboxd has its own, see package cgroup
 		"--overlay2=none",
 		"--host-uds=none",
