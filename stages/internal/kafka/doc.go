@@ -18,7 +18,9 @@
 // What it promises: a record is never lost and never loops for ever. One that cannot
 // be decoded, that a stage rejects, whose output is too large or on which work has
 // begun too often goes to dead-letters, and what it stood for ends as
-// infra_error in trajectories, before its offset moves. While the brokers are away
+// infra_error in trajectories, before its offset moves. Only before a record of a newer
+// schema the stage pauses, says so and reports itself not ready: it wants to be
+// upgraded. While the brokers are away
 // it waits, says so once, and reports itself not ready. Told to stop, it waits for the
 // work in flight and for seconds besides, also while its group is joining; and a process
 // that comes back under its instance takes its killed predecessors out of the group.

@@ -12,6 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 )
 
@@ -261,6 +265,55 @@ func TestKeyedRecordsThatCannotBeHandled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Before a record of a newer schema a stage pauses: nothing is given up, and an upgraded
+// one goes on.
+func TestARecordOfANewerSchemaPausesTheStage(t *testing.T) {
+	newer := func(w *world, topic string, m proto.Message) {
+		rec, err := codec.Rebuild(m, codec.SchemaVersion+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &kgo.Record{Topic: topic, Key: rec.Key, Value: rec.Value}
+		for _, h := range rec.Headers {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
+		}
+		w.putRaw(r)
+	}
+	t.Run("keyed", func(t *testing.T) {
+		inWorld(t, func(w *world) {
+			w.put(trajectories(0, 10)...)
+			p := w.scorer("a", nil)
+			w.eventually("all scored", func() bool { return w.countScored() == 10 })
+			newer(w, "trajectories", trajectory(99))
+			w.eventually("not ready", func() bool { return !p.isReady() })
+			time.Sleep(5 * time.Minute)
+			if ls := w.letters(); len(ls) != 0 || p.isReady() {
+				t.Errorf("dead letters %v, ready %t; want none, and not ready", ls, p.isReady())
+			}
+			if err := p.stop(); err != nil {
+				t.Errorf("stop: %v", err)
+			}
+		})
+	})
+	t.Run("classic", func(t *testing.T) {
+		inWorld(t, func(w *world) {
+			p := w.sampler("a", 4, sampling(time.Second))
+			newer(w, "prompts", prompt(1, 99))
+			w.put(prompts(3)...)
+			time.Sleep(5 * time.Minute)
+			if ls := w.letters(); len(ls) != 0 {
+				t.Errorf("dead letters %v, want none", ls)
+			}
+			if lag := w.lag("sampler", "prompts"); lag == 0 {
+				t.Error("the offset behind the record was committed")
+			}
+			if err := p.stop(); err != nil {
+				t.Errorf("stop: %v", err)
+			}
+		})
+	})
 }
 
 // What was given up already and still cannot be handled is not given up for ever.

@@ -268,7 +268,9 @@ func (p *rangePart) handle(form func() (Range, []*kgo.Record, bool), pending boo
 	}
 	p.cfg.At(RangePending, r)
 	var letters []*kgo.Record
-	r.Messages, letters = p.decode(records)
+	if !p.insist("read a range", func() (err error) { r.Messages, letters, err = p.decode(records); return err }) {
+		return false
+	}
 	if p.worker.write(p.ctx, letters) != nil {
 		return false
 	}
@@ -299,8 +301,9 @@ func (p *rangePart) handle(form func() (Range, []*kgo.Record, bool), pending boo
 }
 
 // decode reads the records, and makes dead letters of those that do not decode. Their
-// trajectories are ended by the stages that they were written for.
-func (p *rangePart) decode(records []*kgo.Record) (ms []Message, letters []*kgo.Record) {
+// trajectories are ended by the stages that they were written for. One of a newer schema
+// is an error: the range waits for an upgrade.
+func (p *rangePart) decode(records []*kgo.Record) (ms []Message, letters []*kgo.Record, err error) {
 	deadLetters := p.cfg.Cluster.name(topicDeadLetters)
 	for _, rec := range records {
 		m, err := Decode(p.cfg.Cluster, rec)
@@ -308,13 +311,16 @@ func (p *rangePart) decode(records []*kgo.Record) (ms []Message, letters []*kgo.
 			ms = append(ms, m)
 			continue
 		}
+		if newer := p.cfg.Cluster.newer(rec, err); newer != nil {
+			return nil, nil, newer
+		}
 		for _, out := range p.worker.bury(rec, nil, err) {
 			if out.Topic == deadLetters {
 				letters = append(letters, out)
 			}
 		}
 	}
-	return ms, letters
+	return ms, letters, nil
 }
 
 // insist repeats f until it succeeds; false if the work on the partition ended first.

@@ -38,6 +38,8 @@ type session struct {
 	parts map[int32]*partition
 	have  int
 	wait  backoff
+	// paused: a record is of a newer schema, and the stage waits before it.
+	paused error
 	// heldSince is when state could not be restored because a transaction is open.
 	heldSince time.Time
 }
@@ -103,7 +105,7 @@ func (s *session) turn(ctx context.Context) error {
 		return nil
 	}
 	s.heldSince = time.Time{}
-	s.state.setWork(nil)
+	s.state.setWork(s.paused)
 
 	polled := s.poll(ctx, own)
 	if ctx.Err() != nil {

@@ -41,7 +41,18 @@ type item struct {
 // handle takes a batch of polled records through one transaction.
 func (s *session) handle(ctx context.Context, own assignment, polled kgo.Fetches) error {
 	items, moved := s.items(polled)
+	if err := s.newest(items); err != nil {
+		// What was polled with it waits too: offsets are committed for all of it.
+		if s.paused == nil {
+			s.log.Error("the stage waits to be upgraded", "error", err)
+		}
+		s.paused = err
+		s.state.setWork(err)
+		s.wait.wait(ctx, own.ctx.Done())
+		return s.abort(ctx)
+	}
 	if len(items) > 0 {
+		s.paused = nil
 		s.metrics.inFlight.Set(float64(len(items)))
 		defer s.metrics.inFlight.Set(0)
 		if !s.prepare(ctx, own, items) {
@@ -58,6 +69,16 @@ func (s *session) handle(ctx context.Context, own assignment, polled kgo.Fetches
 	for _, m := range moved {
 		m.part.at[m.topic] = max(m.part.at[m.topic], m.at)
 		m.part.end[m.topic] = max(m.part.end[m.topic], m.end)
+	}
+	return nil
+}
+
+// newest says whether a record among items is of a newer schema.
+func (s *session) newest(items []item) error {
+	for _, it := range items {
+		if err := s.cfg.Cluster.newer(it.record, it.err); err != nil {
+			return err
+		}
 	}
 	return nil
 }

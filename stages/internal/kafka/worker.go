@@ -72,6 +72,14 @@ func (w *worker) giveBack(ctx context.Context, r *kgo.Record, _ Handler) error {
 // outputs works on r until there is something to write for it.
 func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.Record, string, error) {
 	m, err := Decode(w.cluster, r)
+	if newer := w.cluster.newer(r, err); newer != nil {
+		w.log.Error("the stage waits to be upgraded", "error", newer)
+		select {
+		case <-ctx.Done():
+		case <-w.stop:
+		}
+		return nil, outcomeAbandoned, errAbandoned
+	}
 	if err != nil {
 		return w.bury(r, nil, err), outcomeDeadLetter, nil
 	}
