@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-rl/sluice/schemas/codec"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
@@ -192,4 +193,148 @@ func TestStatusOfAnError(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", name, got, c.want)
 		}
 	}
+}
+
+func TestLettersGoBack(t *testing.T) {
+	address := startBroker(t)
+	with := func(args ...string) []string {
+		return append(args, "--brokers", address, "--namespace", "t.", "--timeout", "20s")
+	}
+	if status, _, stderr := sluice(append([]string{"apply"}, with()...)...); status != process.ExitOK {
+		t.Fatal(stderr)
+	}
+	put(t, address, "t.dead-letters", &sluicev1.DeadLetter{
+		Stage: "sampler", SourceTopic: "prompts", ErrorType: "newer_schema", Key: []byte("q"), Value: []byte("later"),
+		Origin: &sluicev1.Origin{Group: &sluicev1.GroupPlace{RunId: "run", Step: 1}},
+	})
+	if status, _, stderr := sluice(with("dead-letters", "requeue")...); status != process.ExitUsage || !strings.Contains(stderr, "which letters") {
+		t.Errorf("requeue of nothing in particular: %d, %q", status, stderr)
+	}
+	if status, _, stderr := sluice(with("dead-letters", "requeue", "--id", "0/9")...); status != process.ExitFailed || !strings.Contains(stderr, "0/9") {
+		t.Errorf("requeue of a letter that is not there: %d, %q", status, stderr)
+	}
+	if status, stdout, stderr := sluice(with("dead-letters", "requeue", "--class", "newer_schema", "--run", "run")...); status != process.ExitOK || !strings.Contains(stdout, "0/0 back to prompts") || !strings.Contains(stdout, "1 records went back") {
+		t.Errorf("requeue: %d, %q, %q", status, stdout, stderr)
+	}
+	if r := read1(t, address, "t.prompts"); string(r.Value) != "later" || string(r.Key) != "q" {
+		t.Errorf("prompts has %q under %q, want what was in the letter", r.Value, r.Key)
+	}
+}
+
+// Until ppo-batcher counts it as closed a step is waited for; with --force what nobody
+// knows is closed in grouped.
+func TestAStepIsClosedByHand(t *testing.T) {
+	address := startBroker(t)
+	with := func(args ...string) []string {
+		return append(append([]string{"close"}, args...), "--brokers", address, "--namespace", "t.", "--timeout", "4s")
+	}
+	if status, _, stderr := sluice("apply", "--brokers", address, "--namespace", "t."); status != process.ExitOK {
+		t.Fatal(stderr)
+	}
+	for _, c := range []struct{ args, says string }{
+		{"--step run/7", "--why"}, {"--why x", "--group"}, {"--why x --step run/7 --group run/7/1", "--group"}, {"--why x --step 7", "names no group"},
+	} {
+		if status, _, stderr := sluice(with(strings.Fields(c.args)...)...); status != process.ExitUsage || !strings.Contains(stderr, c.says) {
+			t.Errorf("close %s: %d, %q; want a usage error that says %s", c.args, status, stderr, c.says)
+		}
+	}
+	if status, _, stderr := sluice(with("--step", "run/7", "--why", "x")...); status != process.ExitFailed || !strings.Contains(stderr, "ppo-batcher has said nothing") {
+		t.Errorf("without a batcher: %d, %q", status, stderr)
+	}
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	t.Cleanup(func() { close(stop); <-done })
+	// A batcher that waits for slots 1 and 2 until it reads a closing of each.
+	go func() {
+		defer close(done)
+		for open := []uint32{1, 2}; ; time.Sleep(200 * time.Millisecond) {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if n := len(closings(t, address)); n > 0 {
+				open = open[min(n, len(open)):]
+			}
+			s := &sluicev1.StageStatus{Stage: "ppo-batcher", Instance: "a", IntervalMs: 10_000}
+			if len(open) > 0 {
+				s.Steps = []*sluicev1.StepProgress{{RunId: "run", Step: 7, Groups: 3, GroupsClosed: 3 - uint32(len(open)), OpenSlots: open}}
+			}
+			put(t, address, "t.stage-status", s)
+		}
+	}()
+	if status, _, stderr := sluice(with("--step", "run/7", "--why", "prompts expired")...); status != process.ExitFailed || !strings.Contains(stderr, "slots [1 2]") {
+		t.Errorf("groups that nobody knows: %d, %q; want their slots", status, stderr)
+	}
+	if status, stdout, stderr := sluice(with("--step", "run/7", "--why", "prompts expired", "--force")...); status != process.ExitOK || !strings.Contains(stdout, "slot 2 is closed as dropped") {
+		t.Errorf("with --force: %d, %q, %q", status, stdout, stderr)
+	}
+	for i, g := range closings(t, address) {
+		if g.GetGroup().GetSlot() != uint32(i+1) || g.GetGroupsInStep() != 3 || g.GetReason() != "operator" || g.GetDetail() != "prompts expired" {
+			t.Errorf("closing %v, want slot %d of 3 closed by the operator", g, i+1)
+		}
+	}
+}
+
+func put(t *testing.T, address, topic string, m proto.Message) {
+	rec, err := codec.Encode(m)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(address))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer cl.Close()
+	r := &kgo.Record{Topic: topic, Key: rec.Key, Value: rec.Value}
+	for _, h := range rec.Headers {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
+	}
+	if err := cl.ProduceSync(context.Background(), r).FirstErr(); err != nil {
+		t.Error(err)
+	}
+}
+
+// read1 is the first record of a topic.
+func read1(t *testing.T, address, topic string) *kgo.Record {
+	t.Helper()
+	rs := records(t, address, topic, 20*time.Second, 1)
+	if len(rs) == 0 {
+		t.Fatalf("%s is empty", topic)
+	}
+	return rs[0]
+}
+
+// records reads a topic from its start until there are n, for at most as long as given.
+func records(t *testing.T, address, topic string, wait time.Duration, n int) (rs []*kgo.Record) {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	for len(rs) < n && ctx.Err() == nil {
+		rs = append(rs, cl.PollFetches(ctx).Records()...)
+	}
+	return rs
+}
+
+func closings(t *testing.T, address string) (all []*sluicev1.GroupClosed) {
+	for _, r := range records(t, address, "t.grouped", 500*time.Millisecond, 2) {
+		rec := codec.Record{Key: r.Key, Value: r.Value}
+		for _, h := range r.Headers {
+			rec.Headers = append(rec.Headers, codec.Header{Key: h.Key, Value: h.Value})
+		}
+		m, err := codec.Decode(rec)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		all = append(all, m.(*sluicev1.GroupClosed))
+	}
+	return all
 }

@@ -35,8 +35,8 @@ func (c *letters) read(ctx context.Context, f func(deadletters.Letter) error) er
 
 func deadLettersCommand() process.Command {
 	return process.Command{
-		Name: "dead-letters", Short: "List and show records that could not be handled", About: deadLettersAbout,
-		Commands: []process.Command{listLetters(), showLetter()},
+		Name: "dead-letters", Short: "List, show and requeue records that could not be handled", About: deadLettersAbout,
+		Commands: []process.Command{listLetters(), showLetter(), requeueLetters()},
 	}
 }
 
