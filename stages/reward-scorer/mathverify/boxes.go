@@ -1,6 +1,8 @@
 package mathverify
 
-import "strings"
+import (
+	"strings"
+)
 
 // onlyBox is the content of a text that is one box and nothing else.
 func onlyBox(text string) (string, bool) {

@@ -1,6 +1,9 @@
 package mathverify
 
-import "strings"
+import (
+	"math/big"
+	"strings"
+)
 
 // bracket reads (…), […] and the half-open mixtures of the two.
 func (p *parser) bracket() (*node, error) {
@@ -347,4 +350,12 @@ func (p *parser) functionArgument() (*node, error) {
 		}
 		factors = append(factors, n)
 	}
+}
+
+// congruent is n modulo m; a number stands for its class.
+func congruent(n, m *node) *node {
+	if n.op == opNum && m.op == opNum && n.num.IsInt() && m.num.IsInt() && m.num.Sign() > 0 && n.long == "" && m.long == "" {
+		n = rational(new(big.Rat).SetInt(new(big.Int).Mod(n.num.Num(), m.num.Num())))
+	}
+	return call("congruent", n, m)
 }

@@ -1,6 +1,8 @@
 package mathverify
 
-import "math/big"
+import (
+	"math/big"
+)
 
 // close replaces integrals of polynomials, geometric sums, products of 1 … n and
 // Dirichlet's integral by what they come to.
@@ -285,19 +287,6 @@ func renamed(n *node) *node {
 		})
 		return seal(&m)
 	})
-}
-
-// boundAt is the place of the bound variable among the kids, or -1.
-func boundAt(n *node) int {
-	switch {
-	case n.op != opBig:
-		return -1
-	case (n.name == "sum" || n.name == "prod" || n.name == "int" && n.kids[0].op != opEmpty) && len(n.kids) == 4:
-		return 2
-	case len(n.kids) == 3 && (n.name == "lim" || n.name == "lim+" || n.name == "lim-"):
-		return 0
-	}
-	return -1
 }
 
 // antiderivative compares an integral without bounds with an expression by

@@ -1,11 +1,8 @@
 package mathverify
 
 import (
-	"math/big"
 	"strings"
 )
-
-var minusOne = big.NewRat(-1, 1)
 
 // command reads a LaTeX command with its own grammar.
 func (p *parser) command() (*node, error) {

@@ -3,7 +3,6 @@ package mathverify
 import (
 	"errors"
 	"math/big"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -22,12 +21,9 @@ func undecided(method, reason string) result { return result{Undecided, method, 
 // comparer holds what one comparison needs.
 type comparer struct {
 	budget
-	compat      bool
-	setRelation bool
-	strict      bool // nothing may be left out on one side
-	decimals    int
-	size        int // bytes of both texts: bounds how close different constants can be
-	nesting     int // of value calls
+	conventions
+	size    int // bytes of both texts: bounds how close different constants can be
+	nesting int // of value calls
 }
 
 // expr compares two quantities.
@@ -124,10 +120,6 @@ func estimable(n *node) bool {
 	})
 }
 
-func inexact(n *node) bool {
-	return n.any(func(k *node) bool { return k.op == opNum && k.dec })
-}
-
 // rationals compares two exact values; a decimal is taken as rounded.
 func (c *comparer) rationals(x, y *big.Rat, rounded bool) result {
 	if x.Cmp(y) == 0 {
@@ -187,8 +179,6 @@ func (c *comparer) infinite(g, p *node) (result, bool) {
 	}
 	return different(MethodStructure, "one side is infinite"), true
 }
-
-func hasOp(n *node, o op) bool { return n.any(func(k *node) bool { return k.op == o }) }
 
 // identity compares in two fields.
 func (c *comparer) identity(g, p *node) (result, bool) {
@@ -287,25 +277,6 @@ func perfectPower(n *node) (r, k int64) {
 		}
 	}
 	return value.Int64(), 1
-}
-
-// symbolsOf lists the variables of both sides in a fixed order.
-func symbolsOf(sides ...*node) []string {
-	set := map[string]bool{}
-	for _, n := range sides {
-		n.any(func(k *node) bool {
-			if k.op == opSym {
-				set[k.name] = true
-			}
-			return false
-		})
-	}
-	names := make([]string, 0, len(set))
-	for name := range set {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }
 
 // abstract replaces the parts that no method evaluates by symbols, equal parts

@@ -354,3 +354,16 @@ func (v *numeric) steady(f func(*big.Float) (*big.Float, error), at *big.Rat, x 
 	}
 	return near(there(big.NewRat(4, 3), 0)) && near(there(big.NewRat(7, 5), 0))
 }
+
+// boundAt is the place of the bound variable among the kids, or -1.
+func boundAt(n *node) int {
+	switch {
+	case n.op != opBig:
+		return -1
+	case (n.name == "sum" || n.name == "prod" || n.name == "int" && n.kids[0].op != opEmpty) && len(n.kids) == 4:
+		return 2
+	case len(n.kids) == 3 && (n.name == "lim" || n.name == "lim+" || n.name == "lim-"):
+		return 0
+	}
+	return -1
+}

@@ -145,7 +145,7 @@ func TestFieldsAgreeWithFloats(t *testing.T) {
 			}
 			return n
 		}
-		c := &comparer{budget: budget{left: maxSteps}, decimals: DefaultDecimals}
+		c := &comparer{budget: budget{left: maxSteps}, conventions: conventions{decimals: DefaultDecimals}}
 		r, ok := c.identity(read(a), read(b))
 		d := x - y
 		if near := math.Hypot(real(d), imag(d)) < 1e-9; !ok || (r.out == Equal) != near {

@@ -1,6 +1,8 @@
 package mathverify
 
-import "math/big"
+import (
+	"math/big"
+)
 
 // The series are summed in fixed point: integers that stand for multiples of
 // 2^-places. Each step rounds down by less than two units.

@@ -111,11 +111,3 @@ func (m monomial) node() *node {
 	sort.Slice(factors[1:], func(i, j int) bool { return factors[i+1].hash[0] < factors[j+1].hash[0] })
 	return mul(factors...)
 }
-
-// congruent is n modulo m; a number stands for its class.
-func congruent(n, m *node) *node {
-	if n.op == opNum && m.op == opNum && n.num.IsInt() && m.num.IsInt() && m.num.Sign() > 0 && n.long == "" && m.long == "" {
-		n = rational(new(big.Rat).SetInt(new(big.Int).Mod(n.num.Num(), m.num.Num())))
-	}
-	return call("congruent", n, m)
-}

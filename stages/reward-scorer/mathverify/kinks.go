@@ -1,6 +1,8 @@
 package mathverify
 
-import "math/big"
+import (
+	"math/big"
+)
 
 // kinked says whether n has parts whose formula changes from place to place, so
 // that agreement at a few points near zero says nothing about points far away:

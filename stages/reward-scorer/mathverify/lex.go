@@ -168,9 +168,6 @@ func (l *lexer) shut() {
 	l.emit(tOp, "}")
 }
 
-func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
-
 // lettersAt is the run of letters from there on.
 func (l *lexer) lettersAt(at int) string {
 	end := at

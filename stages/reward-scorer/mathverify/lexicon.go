@@ -1,6 +1,8 @@
 package mathverify
 
-import "strings"
+import (
+	"strings"
+)
 
 // wordClass is what is known of a word. A word that is not in the lexicon is
 // unknown, and counts.

@@ -1,6 +1,8 @@
 package mathverify
 
-import "strconv"
+import (
+	"strconv"
+)
 
 // maxUnordered bounds the pairs that are compared one by one.
 const maxUnordered = 40

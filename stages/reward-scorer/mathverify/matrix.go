@@ -4,24 +4,6 @@ package mathverify
 // inverted or expanded.
 const maxMatrix = 6
 
-// isMatrix says, without evaluating, whether n is written as a matrix or as a
-// product or power of one. Such factors may not change places.
-func isMatrix(n *node) bool {
-	switch n.op {
-	case opMatrix:
-		return true
-	case opPow:
-		return isMatrix(n.kids[0])
-	case opMul, opAdd:
-		for _, k := range n.kids {
-			if isMatrix(k) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // matrixOf evaluates sums, products and powers of matrices; nil if n is no
 // matrix or cannot be evaluated.
 func (c *comparer) matrixOf(n *node) *node {

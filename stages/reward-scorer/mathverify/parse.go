@@ -47,6 +47,15 @@ func parse(toks []token, r reading) (*node, bool, error) {
 	return n, p.ambiguous, err
 }
 
+// readable says why a text cannot be read as an answer.
+func readable(text string) error {
+	toks, err := lex(text)
+	if err == nil {
+		_, _, err = parse(toks, reading{})
+	}
+	return err
+}
+
 // own copies the tokens before the first change: "\frac12" splits its "12".
 func (p *parser) own() {
 	if !p.owned {

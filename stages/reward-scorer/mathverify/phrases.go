@@ -1,6 +1,8 @@
 package mathverify
 
-import "strings"
+import (
+	"strings"
+)
 
 // phrase is what a run of words stands for.
 type phrase struct {

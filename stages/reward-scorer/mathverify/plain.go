@@ -1,6 +1,59 @@
 package mathverify
 
-import "strings"
+import (
+	"strings"
+)
+
+// compareIntegers is the way of the most frequent case: two plain integers,
+// the prediction perhaps in a box. It allocates nothing.
+func compareIntegers(gold, pred string) (Verdict, bool) {
+	g, ok := plainInteger(gold)
+	if !ok {
+		return Verdict{}, false
+	}
+	p := pred
+	if inner, ok := strings.CutPrefix(p, `\boxed{`); ok {
+		if p, ok = strings.CutSuffix(inner, "}"); !ok {
+			return Verdict{}, false
+		}
+	}
+	p, ok = plainInteger(p)
+	if !ok {
+		return Verdict{}, false
+	}
+	v := Verdict{Outcome: Different, Method: MethodRational, Reason: "the numbers differ", GoldRead: clipText(g, maxRead), PredRead: clipText(p, maxRead)}
+	if g == p {
+		v.Outcome, v.Reason = Equal, "the same number"
+	}
+	return v, true
+}
+
+// plainInteger strips signs and leading zeros that mean nothing.
+func plainInteger(s string) (string, bool) {
+	digits := s
+	if len(s) > 0 && s[0] == '-' {
+		digits = s[1:]
+	}
+	if digits == "" {
+		return "", false
+	}
+	for i := 0; i < len(digits); i++ {
+		if !isDigit(digits[i]) {
+			return "", false
+		}
+	}
+	if digits[0] == '0' {
+		digits = strings.TrimLeft(digits, "0")
+		if digits == "" {
+			return "0", true
+		}
+		if s[0] == '-' {
+			return "-" + digits, true
+		}
+		return digits, true
+	}
+	return s, true
+}
 
 // plain is a number read from its text alone: num/den, rounded if it was
 // written with a decimal point, ambiguous if with a thousands separator.

@@ -1,6 +1,8 @@
 package mathverify
 
-import "math/big"
+import (
+	"math/big"
+)
 
 // estimateIntegral sums by double exponential rules: tanh-sinh between finite
 // bounds, exp-sinh on a half line and sinh-sinh on the whole line. The nodes

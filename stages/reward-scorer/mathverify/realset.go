@@ -1,6 +1,8 @@
 package mathverify
 
-import "sort"
+import (
+	"sort"
+)
 
 // span is an interval of real numbers between two expressions.
 type span struct {
@@ -13,9 +15,6 @@ type realSet struct {
 	spans    []span
 	variable *node
 }
-
-var minusInf = mul(integer(-1), leaf(opInf))
-var plusInf = leaf(opInf)
 
 // isRealSet says whether n could be a set of real numbers. Pairs in round or
 // square brackets are ambiguous: they are sets only beside something that

@@ -1,6 +1,8 @@
 package mathverify
 
-import "strings"
+import (
+	"strings"
+)
 
 // fromSentence takes what a sentence says: all of it if it is understood, what
 // its last "is" or "=" gives, or its last formula, bracket, number or choice. A

@@ -1,6 +1,8 @@
 package mathverify
 
-import "math/big"
+import (
+	"math/big"
+)
 
 // simplify writes logarithms of powers and quotients of factorials so that
 // nothing large has to be calculated: ln b^x is x ln b for a positive constant

@@ -1,6 +1,8 @@
 package mathverify
 
-import "strings"
+import (
+	"strings"
+)
 
 // trim drops punctuation around an answer and redundant nesting.
 func trim(toks []token) []token {

@@ -250,10 +250,3 @@ func (p *parser) fractionUnit() bool {
 	p.pos, p.unit = start, unit
 	return false
 }
-
-func clipText(s string, n int) string {
-	if len(s) > n {
-		return strings.ToValidUTF8(s[:n], "") + "…"
-	}
-	return s
-}

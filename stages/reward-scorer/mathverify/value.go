@@ -34,7 +34,7 @@ func (c *comparer) marked(g, p *node) result {
 		return c.butNotEqual(g, p, undecided(MethodWords, "words or a unit on one side only"))
 	}
 	if g.op != opWords && p.op != opWords {
-		switch remarkOn(g).against(remarkOn(p)) {
+		switch against(remarkOn(g), remarkOn(p)) {
 		case unclear:
 			return c.butNotEqual(g, p, undecided(MethodWords, "words on one side that may change the answer: "+words2(g, p)))
 		case denied:

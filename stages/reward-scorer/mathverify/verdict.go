@@ -6,46 +6,6 @@ import (
 	"strings"
 )
 
-// Outcome is what a comparison came to.
-type Outcome string
-
-const (
-	// Equal: the two readings mean the same.
-	Equal Outcome = "equal"
-	// Different: they do not.
-	Different Outcome = "different"
-	// Undecided: the texts could not be read, or the limits or methods did not
-	// suffice. It never counts as equal.
-	Undecided Outcome = "undecided"
-)
-
-// Verdict is the outcome of one comparison and its grounds.
-type Verdict struct {
-	Outcome Outcome
-	// Method names the tier that decided: see the Method constants.
-	Method string
-	// Reason is a short sentence for people.
-	Reason string
-	// GoldRead and PredRead are the two texts as understood, in a notation of
-	// our own; empty if a text could not be read.
-	GoldRead, PredRead string
-}
-
-// The tiers that can decide, from cheap to dear.
-const (
-	MethodText      = "text"      // normalised texts are the same
-	MethodRational  = "rational"  // exact rational arithmetic
-	MethodStructure = "structure" // kind, shape or size of the two readings
-	MethodIdentity  = "identity"  // evaluation in two prime fields
-	MethodInterval  = "interval"  // ball arithmetic at random points
-	MethodTolerance = "tolerance" // a decimal within the stated tolerance
-	MethodWords     = "words"     // words, letters of choices, symbols
-	MethodLimit     = "limit"     // a limit was hit
-	MethodUnread    = "unread"    // a text could not be read
-	MethodFault     = "fault"     // a bug of this package, caught
-	MethodAbsent    = "absent"    // there is no answer to compare
-)
-
 // Profile is a set of conventions.
 type Profile string
 
@@ -82,20 +42,6 @@ type Options struct {
 	ThoughtMustEnd bool
 }
 
-// Targets is a set of the signs by which Extract finds an answer.
-type Targets uint8
-
-const (
-	Box     Targets = 1 << iota // \boxed{…}
-	Tag                         // <answer>…</answer>, #### …
-	Said                        // "the answer is …", the end of a sentence
-	Choice                      // the letter of a multiple choice
-	Formula                     // the last $…$, \(…\) or \[…\]
-	Whole                       // the text itself, if it is nothing but an answer
-
-	anyTarget = Box | Tag | Said | Choice | Formula | Whole
-)
-
 var targetNames = map[string]Targets{"box": Box, "tag": Tag, "said": Said, "choice": Choice, "formula": Formula, "whole": Whole}
 
 // ParseTargets reads a list such as "box,formula".
@@ -110,8 +56,6 @@ func ParseTargets(list string) (Targets, error) {
 	}
 	return all, nil
 }
-
-func (t Targets) has(one Targets) bool { return t == 0 || t&one != 0 }
 
 // ErrOptions is wrapped by the errors of Options.Validate.
 var ErrOptions = errors.New("mathverify: bad options")

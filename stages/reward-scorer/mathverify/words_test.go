@@ -1,6 +1,8 @@
 package mathverify
 
-import "testing"
+import (
+	"testing"
+)
 
 // Answers in words: what stands beside a number counts, unless it is known to
 // say nothing.
