@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/expr"
 )
 
 // TestCases scores the package against files of labelled pairs. It is a tool
@@ -116,7 +118,7 @@ func scoreFile(t *testing.T, file string) {
 		count(k)
 		if !ok && show {
 			t.Logf("%s %s/%s %s want %v got %s by %s: %s\n   gold %q\n   pred %q\n   read %q | %q", r.ID, r.Family, r.Kind, r.Policy, *r.Expected, v.Outcome, v.Method, v.Reason,
-				clipText(r.Gold, 160), r.Pred[max(0, len(r.Pred)-160):], v.GoldRead, v.PredRead)
+				expr.ClipText(r.Gold, 160), r.Pred[max(0, len(r.Pred)-160):], v.GoldRead, v.PredRead)
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -4,6 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/deciding"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/expr"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/finding"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/reading"
 )
 
 // Compare says whether pred means the same as gold. Both may be a bare answer
@@ -19,7 +24,7 @@ func Compare(gold, pred string, o Options) Verdict {
 		}
 	}
 	k := o.conventions()
-	return texts(gold, pred, extractOf(gold, k.compat, o.Gold, false), extractOf(pred, k.compat, o.Pred, o.ThoughtMustEnd), k)
+	return deciding.Texts(gold, pred, finding.Answer(gold, k.Compat, o.Gold, false), finding.Answer(pred, k.Compat, o.Pred, o.ThoughtMustEnd), k)
 }
 
 // CompareAnswer does the same for a prediction that is known to be an answer
@@ -35,19 +40,21 @@ func CompareAnswer(gold, answer string, o Options) Verdict {
 		}
 	}
 	k := o.conventions()
-	return texts(gold, answer, extractOf(gold, k.compat, o.Gold, false), strings.TrimSpace(answer), k)
+	return deciding.Texts(gold, answer, finding.Answer(gold, k.Compat, o.Gold, false), strings.TrimSpace(answer), k)
 }
 
-func (o Options) conventions() conventions {
-	k := conventions{compat: o.Profile == Compat, setRelation: o.SetAgainstInequality, strict: o.Strict, decimals: o.Decimals}
-	if k.decimals == 0 {
-		k.decimals = DefaultDecimals
+func (o Options) conventions() deciding.Conventions {
+	k := deciding.Conventions{Compat: o.Profile == Compat, SetRelation: o.SetAgainstInequality, Strict: o.Strict, Decimals: o.Decimals}
+	if k.Decimals == 0 {
+		k.Decimals = DefaultDecimals
 	}
 	return k
 }
 
 // quick says whether plain numbers need no extraction.
-func (o Options) quick() bool { return o.Gold.has(Whole) && o.Pred.has(Whole) && o.Pred.has(Box) }
+func (o Options) quick() bool {
+	return o.Gold.Has(Whole) && o.Pred.Has(Whole) && o.Pred.Has(Box)
+}
 
 // Any compares with several references, any of which is right: it is the verdict
 // of the first that is equal; else an undecided one, if there is one; else the
@@ -75,12 +82,17 @@ func (o Options) CheckReference(gold string) error {
 	if _, ok := plainInteger(gold); ok {
 		return nil
 	}
-	answer := strings.TrimSpace(extractOf(gold, o.Profile == Compat, o.Gold, false))
+	answer := strings.TrimSpace(finding.Answer(gold, o.Profile == Compat, o.Gold, false))
 	if answer == "" {
 		return errors.New("the reference is empty")
 	}
-	if err := readable(collapse(answer)); err != nil {
-		return fmt.Errorf("the reference %q cannot be read: %w", clipText(answer, 80), err)
+	if err := reading.Readable(deciding.Collapse(answer)); err != nil {
+		return fmt.Errorf("the reference %q cannot be read: %w", expr.ClipText(answer, 80), err)
 	}
 	return nil
 }
+
+// Extract returns the answer that a text gives: the content of its last box,
+// or of its <answer> tag, or what follows "the answer is", or its last formula,
+// or its last number. A text that is nothing but an answer is returned whole.
+func Extract(text string) string { return finding.Answer(text, false, 0, false) }

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/expr"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/finding"
 )
 
 var fuzzSeeds = [][2]string{
@@ -40,7 +43,7 @@ func FuzzCompare(f *testing.F) {
 		for _, profile := range []Profile{Sound, Compat} {
 			o := Options{Profile: profile}
 			ab, ba := CompareAnswer(a, b, o), CompareAnswer(b, a, o)
-			if (ab.Outcome == Equal) != (ba.Outcome == Equal) && extract(a, false) == strings.TrimSpace(a) && extract(b, false) == strings.TrimSpace(b) && profile == Sound {
+			if (ab.Outcome == Equal) != (ba.Outcome == Equal) && finding.Answer(a, false, 0, false) == strings.TrimSpace(a) && finding.Answer(b, false, 0, false) == strings.TrimSpace(b) && profile == Sound {
 				t.Fatalf("%q, %q: %+v, and the other way round %+v", a, b, ab, ba)
 			}
 			for _, v := range []Verdict{ab, ba, Compare(a, b, o)} {
@@ -49,7 +52,7 @@ func FuzzCompare(f *testing.F) {
 				}
 			}
 			self := CompareAnswer(a, a, o)
-			if strings.TrimSpace(a) != "" && self.GoldRead != "" && self.Outcome == Different && extract(a, profile == Compat) == strings.TrimSpace(a) {
+			if strings.TrimSpace(a) != "" && self.GoldRead != "" && self.Outcome == Different && finding.Answer(a, profile == Compat, 0, false) == strings.TrimSpace(a) {
 				t.Fatalf("%q differs from itself: %+v", a, self)
 			}
 		}
@@ -81,9 +84,9 @@ func TestHostileTextsEnd(t *testing.T) {
 						t.Errorf("%+v", v)
 					}
 					if v.Outcome == Equal && (gold != "5" || !equalsFive[name]) {
-						t.Errorf("taken for %s: %+v", clipText(gold, 30), v)
+						t.Errorf("taken for %s: %+v", expr.ClipText(gold, 30), v)
 					}
-					if len(v.GoldRead)+len(v.PredRead)+len(v.Reason) > 4*maxRead {
+					if len(v.GoldRead)+len(v.PredRead)+len(v.Reason) > 4*expr.MaxRead {
 						t.Errorf("a verdict of %d bytes", len(v.GoldRead)+len(v.PredRead)+len(v.Reason))
 					}
 				}
@@ -154,62 +157,5 @@ func hostileTexts() map[string]string {
 		"a wild integral":   `\int_0^1 \frac{1}{\sin(1/x)}dx`,
 		"many roots":        many(`\sqrt{1000000000000037}+`, 300) + `\sqrt{1000000000000091}`,
 		"percent of nested": many("(", 300) + "5" + many(")%", 300),
-	}
-}
-
-// steps is how many steps the reading of a text took. What is then calculated has a
-// budget of its own.
-func steps(t *testing.T, text string) int {
-	t.Helper()
-	l := &lexer{src: text}
-	for l.pos < len(l.src) && l.err == nil {
-		l.step()
-	}
-	f := &phraser{in: l.out}
-	f.run()
-	p := &parser{toks: outward(trim(f.out))}
-	_, _ = p.sequence(func(token) bool { return false })
-	return l.steps + f.steps + p.steps
-}
-
-// TestStepsGrowWithTheLength doubles texts: the steps must no more than double, but
-// for a constant.
-func TestStepsGrowWithTheLength(t *testing.T) {
-	many := strings.Repeat
-	for name, text := range map[string]func(n int) string{
-		"nested text":      func(n int) string { return many(`\text{`, n) + "5" + many("}", n) },
-		"text in formulas": func(n int) string { return many(`\text{a $`, n) + "5" + many("$}", n) },
-		"nested brackets":  func(n int) string { return many("(", n) + "5" + many(")", n) },
-		"nested fractions": func(n int) string { return many(`\frac{1}{`, n) + "2" + many("}", n) },
-		"nested roots":     func(n int) string { return many(`\sqrt{`, n) + "2" + many("}", n) },
-		"nested sets":      func(n int) string { return many(`\{1,`, n) + "2" + many(`\}`, n) },
-		"restated":         func(n int) string { return many("5 (or ", n) + "5" + many(")", n) },
-		"words":            func(n int) string { return many("apple ", n) + "5" },
-		"denials":          func(n int) string { return "5" + many(" is not", n) },
-		"numerals":         func(n int) string { return many("one hundred and ", n) + "one" },
-		"halves":           func(n int) string { return many("half of ", n) + "5" },
-		"relations":        func(n int) string { return "x" + many(" is at least 5 and", n) + " 5" },
-		"units":            func(n int) string { return "5" + many(` \text{m}\cdot`, n) + ` \text{s}` },
-		"girls and boys":   func(n int) string { return "5 " + many("girls and boys ", n) },
-		"a sum":            func(n int) string { return many("1+", n) + "1" },
-		"a product":        func(n int) string { return many(`x\cdot`, n) + "1" },
-		"a list":           func(n int) string { return many("1,2,", n) + "3" },
-		"a chain":          func(n int) string { return many("1=", n) + "1" },
-		"backslashes":      func(n int) string { return many(`\`, n) + "5" },
-		"an unknown name":  func(n int) string { return `\` + many("a", n) },
-		"subscripts":       func(n int) string { return many("x_{", n) + "1" + many("}", n) },
-		"Chinese":          func(n int) string { return many("不是大于五或者", n) },
-		"superscripts":     func(n int) string { return "x" + many("²", n) },
-		"choices":          func(n int) string { return many("^{5}C_", n) + "1" },
-		"dollars":          func(n int) string { return many(`\$5 `, n) },
-		"new lines":        func(n int) string { return many(`\\ a`, n) },
-	} {
-		for n := 50; n <= 800; n *= 2 {
-			one, two := steps(t, text(n)), steps(t, text(2*n))
-			if two > 2*one+one/4+200 {
-				t.Errorf("%s: %d steps for %d, %d for twice as long", name, one, n, two)
-				break
-			}
-		}
 	}
 }

@@ -1,41 +1,51 @@
 package mathverify
 
+import (
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/deciding"
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/finding"
+)
+
 // Outcome is what a comparison came to.
-type Outcome string
+type Outcome = deciding.Outcome
 
 const (
 	// Equal: the two readings mean the same.
-	Equal Outcome = "equal"
+	Equal = deciding.Equal
 	// Different: they do not.
-	Different Outcome = "different"
-	// Undecided: the texts could not be read, or the limits or methods did not
-	// suffice. It never counts as equal.
-	Undecided Outcome = "undecided"
+	Different = deciding.Different
+	// Undecided: the texts could not be read, or the words, the limits or the methods
+	// did not suffice. It never counts as equal.
+	Undecided = deciding.Undecided
 )
 
-// Verdict is the outcome of one comparison and its grounds.
-type Verdict struct {
-	Outcome Outcome
-	// Method names the tier that decided: see the Method constants.
-	Method string
-	// Reason is a short sentence for people.
-	Reason string
-	// GoldRead and PredRead are the two texts as understood, in a notation of
-	// our own; empty if a text could not be read.
-	GoldRead, PredRead string
-}
+// Verdict is the outcome of one comparison and its grounds: Method names the tier
+// that decided, Reason is a short sentence for people, GoldRead and PredRead are the
+// two texts as understood, empty if a text could not be read.
+type Verdict = deciding.Verdict
 
 // The tiers that can decide, from cheap to dear.
 const (
-	MethodText      = "text"      // normalised texts are the same
-	MethodRational  = "rational"  // exact rational arithmetic
-	MethodStructure = "structure" // kind, shape or size of the two readings
-	MethodIdentity  = "identity"  // evaluation in two prime fields
-	MethodInterval  = "interval"  // ball arithmetic at random points
-	MethodTolerance = "tolerance" // a decimal within the stated tolerance
-	MethodWords     = "words"     // words, letters of choices, symbols
-	MethodLimit     = "limit"     // a limit was hit
-	MethodUnread    = "unread"    // a text could not be read
-	MethodFault     = "fault"     // a bug of this package, caught
-	MethodAbsent    = "absent"    // there is no answer to compare
+	MethodAbsent    = deciding.MethodAbsent    // there is no answer to compare
+	MethodText      = deciding.MethodText      // normalised texts are the same
+	MethodRational  = deciding.MethodRational  // exact rational arithmetic
+	MethodStructure = deciding.MethodStructure // kind, shape or size of the two readings
+	MethodIdentity  = deciding.MethodIdentity  // evaluation in two prime fields
+	MethodInterval  = deciding.MethodInterval  // ball arithmetic at random points
+	MethodTolerance = deciding.MethodTolerance // a decimal within the stated tolerance
+	MethodWords     = deciding.MethodWords     // words, letters of choices, symbols
+	MethodLimit     = deciding.MethodLimit     // a limit was hit
+	MethodUnread    = deciding.MethodUnread    // a text could not be read
+	MethodFault     = deciding.MethodFault     // a bug of this package, caught
+)
+
+// Targets is a set of the signs by which Extract finds an answer.
+type Targets = finding.Targets
+
+const (
+	Box     = finding.Box     // \boxed{…}
+	Tag     = finding.Tag     // <answer>…</answer>, #### …
+	Said    = finding.Said    // "the answer is …", the end of a sentence
+	Choice  = finding.Choice  // the letter of a multiple choice
+	Formula = finding.Formula // the last $…$, \(…\) or \[…\]
+	Whole   = finding.Whole   // the text itself, if it is nothing but an answer
 )

@@ -2,6 +2,8 @@ package mathverify
 
 import (
 	"strings"
+
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/expr"
 )
 
 // compareIntegers is the way of the most frequent case: two plain integers,
@@ -21,7 +23,7 @@ func compareIntegers(gold, pred string) (Verdict, bool) {
 	if !ok {
 		return Verdict{}, false
 	}
-	v := Verdict{Outcome: Different, Method: MethodRational, Reason: "the numbers differ", GoldRead: clipText(g, maxRead), PredRead: clipText(p, maxRead)}
+	v := Verdict{Outcome: Different, Method: MethodRational, Reason: "the numbers differ", GoldRead: expr.ClipText(g, expr.MaxRead), PredRead: expr.ClipText(p, expr.MaxRead)}
 	if g == p {
 		v.Outcome, v.Reason = Equal, "the same number"
 	}
@@ -38,7 +40,7 @@ func plainInteger(s string) (string, bool) {
 		return "", false
 	}
 	for i := 0; i < len(digits); i++ {
-		if !isDigit(digits[i]) {
+		if !expr.IsDigit(digits[i]) {
 			return "", false
 		}
 	}
@@ -109,9 +111,9 @@ func plainNumber(s string) (plain, bool) {
 	}
 	n := plain{den: 1}
 	whole, digits := int64(0), 0
-	for len(s) > 0 && isDigit(s[0]) {
+	for len(s) > 0 && expr.IsDigit(s[0]) {
 		whole, digits, s = whole*10+int64(s[0]-'0'), digits+1, s[1:]
-		for digits <= 3 && len(s) >= 4 && s[0] == ',' && isDigit(s[1]) && isDigit(s[2]) && isDigit(s[3]) && (len(s) == 4 || !isDigit(s[4])) && whole > 0 {
+		for digits <= 3 && len(s) >= 4 && s[0] == ',' && expr.IsDigit(s[1]) && expr.IsDigit(s[2]) && expr.IsDigit(s[3]) && (len(s) == 4 || !expr.IsDigit(s[4])) && whole > 0 {
 			whole = whole*1000 + int64(s[1]-'0')*100 + int64(s[2]-'0')*10 + int64(s[3]-'0')
 			digits, s, n.ambiguous = digits+3, s[4:], true
 		}
@@ -128,7 +130,7 @@ func plainNumber(s string) (plain, bool) {
 	case n.ambiguous && s[0] != '.':
 		return plain{}, false
 	case s[0] == '.':
-		for s = s[1:]; len(s) > 0 && isDigit(s[0]); s = s[1:] {
+		for s = s[1:]; len(s) > 0 && expr.IsDigit(s[0]); s = s[1:] {
 			n.num, n.den, digits = n.num*10+int64(s[0]-'0'), n.den*10, digits+1
 		}
 		if s != "" || n.den == 1 || digits > maxPlain {
@@ -154,7 +156,7 @@ func plainNumber(s string) (plain, bool) {
 
 func smallInteger(s string, limit int) (v int64, rest string, ok bool) {
 	i := 0
-	for i < len(s) && isDigit(s[i]) {
+	for i < len(s) && expr.IsDigit(s[i]) {
 		v = v*10 + int64(s[i]-'0')
 		if i++; i > limit {
 			return 0, "", false
@@ -170,7 +172,7 @@ func plainFraction(s string) (num, den int64, ok bool) {
 		if !found {
 			continue
 		}
-		if len(rest) == 2 && isDigit(rest[0]) && rest[1] > '0' && isDigit(rest[1]) { // \frac12
+		if len(rest) == 2 && expr.IsDigit(rest[0]) && rest[1] > '0' && expr.IsDigit(rest[1]) { // \frac12
 			return int64(rest[0] - '0'), int64(rest[1] - '0'), true
 		}
 		if rest, found = strings.CutPrefix(rest, "{"); !found {

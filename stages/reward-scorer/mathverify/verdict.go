@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/finding"
 )
 
 // Profile is a set of conventions.
@@ -65,7 +67,7 @@ func (o Options) Validate() error {
 	if o.Profile != "" && o.Profile != Sound && o.Profile != Compat {
 		return fmt.Errorf("%w: profile is %q; want %q or %q", ErrOptions, o.Profile, Sound, Compat)
 	}
-	if o.Gold > anyTarget || o.Pred > anyTarget {
+	if o.Gold > finding.AnyTarget || o.Pred > finding.AnyTarget {
 		return fmt.Errorf("%w: unknown targets", ErrOptions)
 	}
 	if o.Decimals < 0 || o.Decimals > 30 {

@@ -4,9 +4,6 @@ import (
 	"testing"
 )
 
-// Answers in words: what stands beside a number counts, unless it is known to
-// say nothing.
-
 func TestNumbersInWords(t *testing.T) {
 	checkRows(t, Options{}, []row{
 		{`14`, "=", `fourteen`}, {`14`, "=", `\text{Fourteen}`}, {`46`, "=", `forty-six`}, {`46`, "=", `\text{forty six}`}, {`300`, "=", `three hundred`}, {`305`, "=", `\text{three hundred and five}`},
