@@ -1171,9 +1171,12 @@ type PolicyUpdate struct {
 	PolicyVersion uint32 `protobuf:"varint,4,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
 	Trained       bool   `protobuf:"varint,5,opt,name=trained,proto3" json:"trained,omitempty"`
 	// Where to sample it, as the sampler's --inference-url. Empty: where it was.
-	InferenceUrl  string                 `protobuf:"bytes,6,opt,name=inference_url,json=inferenceUrl,proto3" json:"inference_url,omitempty"`
-	Model         string                 `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
-	PublishedAt   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`
+	InferenceUrl string                 `protobuf:"bytes,6,opt,name=inference_url,json=inferenceUrl,proto3" json:"inference_url,omitempty"`
+	Model        string                 `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
+	PublishedAt  *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`
+	// What the inference server calls this version, where it names its weights in its
+	// answers ("step-42"). Empty: nothing, and such words are unknown.
+	ServerVersion string `protobuf:"bytes,9,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1262,6 +1265,13 @@ func (x *PolicyUpdate) GetPublishedAt() *timestamppb.Timestamp {
 		return x.PublishedAt
 	}
 	return nil
+}
+
+func (x *PolicyUpdate) GetServerVersion() string {
+	if x != nil {
+		return x.ServerVersion
+	}
+	return ""
 }
 
 // TrainerReport is what a step's training was like, for metrics alone: nothing waits for
@@ -1731,7 +1741,7 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\tloss_mask\x18\b \x01(\fR\blossMask\x12,\n" +
 	"\x12policy_version_min\x18\t \x01(\rR\x10policyVersionMin\x12,\n" +
 	"\x12policy_version_max\x18\n" +
-	" \x01(\rR\x10policyVersionMax\"\x96\x02\n" +
+	" \x01(\rR\x10policyVersionMax\"\xbd\x02\n" +
 	"\fPolicyUpdate\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +
@@ -1740,7 +1750,8 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\atrained\x18\x05 \x01(\bR\atrained\x12#\n" +
 	"\rinference_url\x18\x06 \x01(\tR\finferenceUrl\x12\x14\n" +
 	"\x05model\x18\a \x01(\tR\x05model\x12=\n" +
-	"\fpublished_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vpublishedAt\"\x8e\x05\n" +
+	"\fpublished_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vpublishedAt\x12%\n" +
+	"\x0eserver_version\x18\t \x01(\tR\rserverVersion\"\x8e\x05\n" +
 	"\rTrainerReport\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +

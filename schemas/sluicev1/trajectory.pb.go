@@ -34,26 +34,30 @@ const (
 	EndReason_END_REASON_TURN_BUDGET              EndReason = 4
 	EndReason_END_REASON_TOKEN_BUDGET             EndReason = 5
 	EndReason_END_REASON_OBSERVATION_DOES_NOT_FIT EndReason = 6
-	// The two that are never graded.
+	// The first two that are never graded.
 	EndReason_END_REASON_PROTOCOL_FAULT EndReason = 7
 	EndReason_END_REASON_INFRA_ERROR    EndReason = 8
 	// The prompt alone was over the budget: never graded, never refilled.
 	EndReason_END_REASON_PROMPT_TOO_LONG EndReason = 9
+	// The inference server refused the request of a turn and takes others: a context that
+	// is too short, for one. Ends with the turns that it has; never graded, never refilled.
+	EndReason_END_REASON_REFUSED EndReason = 10
 )
 
 // Enum value maps for EndReason.
 var (
 	EndReason_name = map[int32]string{
-		0: "END_REASON_UNSPECIFIED",
-		1: "END_REASON_ANSWER",
-		2: "END_REASON_INVALID_TOOL_CALL",
-		3: "END_REASON_CODE_CALL_BUDGET",
-		4: "END_REASON_TURN_BUDGET",
-		5: "END_REASON_TOKEN_BUDGET",
-		6: "END_REASON_OBSERVATION_DOES_NOT_FIT",
-		7: "END_REASON_PROTOCOL_FAULT",
-		8: "END_REASON_INFRA_ERROR",
-		9: "END_REASON_PROMPT_TOO_LONG",
+		0:  "END_REASON_UNSPECIFIED",
+		1:  "END_REASON_ANSWER",
+		2:  "END_REASON_INVALID_TOOL_CALL",
+		3:  "END_REASON_CODE_CALL_BUDGET",
+		4:  "END_REASON_TURN_BUDGET",
+		5:  "END_REASON_TOKEN_BUDGET",
+		6:  "END_REASON_OBSERVATION_DOES_NOT_FIT",
+		7:  "END_REASON_PROTOCOL_FAULT",
+		8:  "END_REASON_INFRA_ERROR",
+		9:  "END_REASON_PROMPT_TOO_LONG",
+		10: "END_REASON_REFUSED",
 	}
 	EndReason_value = map[string]int32{
 		"END_REASON_UNSPECIFIED":              0,
@@ -66,6 +70,7 @@ var (
 		"END_REASON_PROTOCOL_FAULT":           7,
 		"END_REASON_INFRA_ERROR":              8,
 		"END_REASON_PROMPT_TOO_LONG":          9,
+		"END_REASON_REFUSED":                  10,
 	}
 )
 
@@ -94,6 +99,68 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
 	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{0}
+}
+
+// VersionSource is how it is known which policy version sampled a turn's tokens. Where
+// parts of a turn differ, the least certain.
+type VersionSource int32
+
+const (
+	VersionSource_VERSION_SOURCE_UNSPECIFIED VersionSource = 0
+	// The inference server said so for every token.
+	VersionSource_VERSION_SOURCE_GIVEN VersionSource = 1
+	// It named one version for the whole request: the tokens count as of the oldest one
+	// that was live while it ran.
+	VersionSource_VERSION_SOURCE_SINGLE VersionSource = 2
+	// It said nothing: they count as of the newest policy update when it was asked.
+	VersionSource_VERSION_SOURCE_DECLARED VersionSource = 3
+	// It used a word that no policy update maps to a version: counted as declared ones.
+	VersionSource_VERSION_SOURCE_UNKNOWN VersionSource = 4
+)
+
+// Enum value maps for VersionSource.
+var (
+	VersionSource_name = map[int32]string{
+		0: "VERSION_SOURCE_UNSPECIFIED",
+		1: "VERSION_SOURCE_GIVEN",
+		2: "VERSION_SOURCE_SINGLE",
+		3: "VERSION_SOURCE_DECLARED",
+		4: "VERSION_SOURCE_UNKNOWN",
+	}
+	VersionSource_value = map[string]int32{
+		"VERSION_SOURCE_UNSPECIFIED": 0,
+		"VERSION_SOURCE_GIVEN":       1,
+		"VERSION_SOURCE_SINGLE":      2,
+		"VERSION_SOURCE_DECLARED":    3,
+		"VERSION_SOURCE_UNKNOWN":     4,
+	}
+)
+
+func (x VersionSource) Enum() *VersionSource {
+	p := new(VersionSource)
+	*p = x
+	return p
+}
+
+func (x VersionSource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VersionSource) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1_trajectory_proto_enumTypes[1].Descriptor()
+}
+
+func (VersionSource) Type() protoreflect.EnumType {
+	return &file_sluice_v1_trajectory_proto_enumTypes[1]
+}
+
+func (x VersionSource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VersionSource.Descriptor instead.
+func (VersionSource) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{1}
 }
 
 type TurnKind int32
@@ -132,11 +199,11 @@ func (x TurnKind) String() string {
 }
 
 func (TurnKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_sluice_v1_trajectory_proto_enumTypes[1].Descriptor()
+	return file_sluice_v1_trajectory_proto_enumTypes[2].Descriptor()
 }
 
 func (TurnKind) Type() protoreflect.EnumType {
-	return &file_sluice_v1_trajectory_proto_enumTypes[1]
+	return &file_sluice_v1_trajectory_proto_enumTypes[2]
 }
 
 func (x TurnKind) Number() protoreflect.EnumNumber {
@@ -145,7 +212,7 @@ func (x TurnKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TurnKind.Descriptor instead.
 func (TurnKind) EnumDescriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{1}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{2}
 }
 
 type ExecutionOutcome int32
@@ -193,11 +260,11 @@ func (x ExecutionOutcome) String() string {
 }
 
 func (ExecutionOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_sluice_v1_trajectory_proto_enumTypes[2].Descriptor()
+	return file_sluice_v1_trajectory_proto_enumTypes[3].Descriptor()
 }
 
 func (ExecutionOutcome) Type() protoreflect.EnumType {
-	return &file_sluice_v1_trajectory_proto_enumTypes[2]
+	return &file_sluice_v1_trajectory_proto_enumTypes[3]
 }
 
 func (x ExecutionOutcome) Number() protoreflect.EnumNumber {
@@ -206,7 +273,7 @@ func (x ExecutionOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExecutionOutcome.Descriptor instead.
 func (ExecutionOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{3}
 }
 
 type VerdictOutcome int32
@@ -246,11 +313,11 @@ func (x VerdictOutcome) String() string {
 }
 
 func (VerdictOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_sluice_v1_trajectory_proto_enumTypes[3].Descriptor()
+	return file_sluice_v1_trajectory_proto_enumTypes[4].Descriptor()
 }
 
 func (VerdictOutcome) Type() protoreflect.EnumType {
-	return &file_sluice_v1_trajectory_proto_enumTypes[3]
+	return &file_sluice_v1_trajectory_proto_enumTypes[4]
 }
 
 func (x VerdictOutcome) Number() protoreflect.EnumNumber {
@@ -259,7 +326,7 @@ func (x VerdictOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VerdictOutcome.Descriptor instead.
 func (VerdictOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{4}
 }
 
 // Trajectory is one rollout, whole: what the policy was given, every turn, and how
@@ -288,9 +355,17 @@ type Trajectory struct {
 	// Programs that were run, whether their observation fitted or not.
 	Executions uint32 `protobuf:"varint,10,opt,name=executions,proto3" json:"executions,omitempty"`
 	// The stage that ended it.
-	EndedBy       string                 `protobuf:"bytes,11,opt,name=ended_by,json=endedBy,proto3" json:"ended_by,omitempty"`
-	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	EndedBy   string                 `protobuf:"bytes,11,opt,name=ended_by,json=endedBy,proto3" json:"ended_by,omitempty"`
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	EndedAt   *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// Requests that inference servers took on for the turn at which it ended, where none
+	// gave anything usable.
+	FailedAttempts uint32 `protobuf:"varint,14,opt,name=failed_attempts,json=failedAttempts,proto3" json:"failed_attempts,omitempty"`
+	// What the logprobs are of: raw (before temperature) or processed (of the distribution
+	// that was sampled).
+	LogprobsMode string `protobuf:"bytes,15,opt,name=logprobs_mode,json=logprobsMode,proto3" json:"logprobs_mode,omitempty"`
+	// How the inference server of the last turn was asked: vllm, sglang, llamacpp …
+	Dialect       string `protobuf:"bytes,16,opt,name=dialect,proto3" json:"dialect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -416,6 +491,27 @@ func (x *Trajectory) GetEndedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Trajectory) GetFailedAttempts() uint32 {
+	if x != nil {
+		return x.FailedAttempts
+	}
+	return 0
+}
+
+func (x *Trajectory) GetLogprobsMode() string {
+	if x != nil {
+		return x.LogprobsMode
+	}
+	return ""
+}
+
+func (x *Trajectory) GetDialect() string {
+	if x != nil {
+		return x.Dialect
+	}
+	return ""
+}
+
 // VersionSpan says which policy version sampled the next count tokens of a turn.
 type VersionSpan struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -510,7 +606,11 @@ type Turn struct {
 	//	the digest of the turn before; in the first turn, that of "sluice custody 1"
 	//	and prompt_tokens;
 	//	tokens; logprobs; versions, version and count as little-endian uint32; glue_tokens.
-	Digest        []byte `protobuf:"bytes,15,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest []byte `protobuf:"bytes,15,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Requests that inference servers took on for this turn: 1 where nothing went wrong.
+	// Those that went on after an abort are not counted.
+	Attempts      uint32        `protobuf:"varint,16,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	VersionSource VersionSource `protobuf:"varint,17,opt,name=version_source,json=versionSource,proto3,enum=sluice.v1.VersionSource" json:"version_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +748,20 @@ func (x *Turn) GetDigest() []byte {
 		return x.Digest
 	}
 	return nil
+}
+
+func (x *Turn) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Turn) GetVersionSource() VersionSource {
+	if x != nil {
+		return x.VersionSource
+	}
+	return VersionSource_VERSION_SOURCE_UNSPECIFIED
 }
 
 // Execution is one run of a program in a sandbox. A failure of the infrastructure
@@ -1280,7 +1394,7 @@ var File_sluice_v1_trajectory_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\n" +
-	"\x1asluice/v1/trajectory.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14sluice/v1/work.proto\"\xf9\x03\n" +
+	"\x1asluice/v1/trajectory.proto\x12\tsluice.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14sluice/v1/work.proto\"\xe1\x04\n" +
 	"\n" +
 	"Trajectory\x12)\n" +
 	"\x06prompt\x18\x01 \x01(\v2\x11.sluice.v1.PromptR\x06prompt\x12!\n" +
@@ -1303,10 +1417,13 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\bended_by\x18\v \x01(\tR\aendedBy\x129\n" +
 	"\n" +
 	"started_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
-	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\"=\n" +
+	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12'\n" +
+	"\x0ffailed_attempts\x18\x0e \x01(\rR\x0efailedAttempts\x12#\n" +
+	"\rlogprobs_mode\x18\x0f \x01(\tR\flogprobsMode\x12\x18\n" +
+	"\adialect\x18\x10 \x01(\tR\adialect\"=\n" +
 	"\vVersionSpan\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\rR\x05count\"\xb7\x04\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\"\x94\x05\n" +
 	"\x04Turn\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\fR\x06tokens\x12\x1a\n" +
 	"\blogprobs\x18\x02 \x01(\fR\blogprobs\x122\n" +
@@ -1324,7 +1441,9 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\x11sample_started_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x0fsampleStartedAt\x12B\n" +
 	"\x0fsample_ended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rsampleEndedAt\x12\x16\n" +
 	"\x06aborts\x18\x0e \x01(\rR\x06aborts\x12\x16\n" +
-	"\x06digest\x18\x0f \x01(\fR\x06digest\"\xd6\x06\n" +
+	"\x06digest\x18\x0f \x01(\fR\x06digest\x12\x1a\n" +
+	"\battempts\x18\x10 \x01(\rR\battempts\x12?\n" +
+	"\x0eversion_source\x18\x11 \x01(\x0e2\x18.sluice.v1.VersionSourceR\rversionSource\"\xd6\x06\n" +
 	"\tExecution\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x125\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.sluice.v1.ExecutionOutcomeR\aoutcome\x12\x1b\n" +
@@ -1391,7 +1510,7 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\averdict\x18\b \x01(\v2\x12.sluice.v1.VerdictR\averdict\x12(\n" +
 	"\x06scores\x18\t \x03(\v2\x10.sluice.v1.ScoreR\x06scores\x127\n" +
 	"\tscored_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\bscoredAt*\xbe\x02\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\bscoredAt*\xd6\x02\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11END_REASON_ANSWER\x10\x01\x12 \n" +
@@ -1402,7 +1521,15 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"#END_REASON_OBSERVATION_DOES_NOT_FIT\x10\x06\x12\x1d\n" +
 	"\x19END_REASON_PROTOCOL_FAULT\x10\a\x12\x1a\n" +
 	"\x16END_REASON_INFRA_ERROR\x10\b\x12\x1e\n" +
-	"\x1aEND_REASON_PROMPT_TOO_LONG\x10\t*f\n" +
+	"\x1aEND_REASON_PROMPT_TOO_LONG\x10\t\x12\x16\n" +
+	"\x12END_REASON_REFUSED\x10\n" +
+	"*\x9d\x01\n" +
+	"\rVersionSource\x12\x1e\n" +
+	"\x1aVERSION_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14VERSION_SOURCE_GIVEN\x10\x01\x12\x19\n" +
+	"\x15VERSION_SOURCE_SINGLE\x10\x02\x12\x1b\n" +
+	"\x17VERSION_SOURCE_DECLARED\x10\x03\x12\x1a\n" +
+	"\x16VERSION_SOURCE_UNKNOWN\x10\x04*f\n" +
 	"\bTurnKind\x12\x19\n" +
 	"\x15TURN_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eTURN_KIND_TOOL\x10\x01\x12\x14\n" +
@@ -1434,54 +1561,56 @@ func file_sluice_v1_trajectory_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_trajectory_proto_rawDescData
 }
 
-var file_sluice_v1_trajectory_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_sluice_v1_trajectory_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_sluice_v1_trajectory_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_sluice_v1_trajectory_proto_goTypes = []any{
 	(EndReason)(0),                // 0: sluice.v1.EndReason
-	(TurnKind)(0),                 // 1: sluice.v1.TurnKind
-	(ExecutionOutcome)(0),         // 2: sluice.v1.ExecutionOutcome
-	(VerdictOutcome)(0),           // 3: sluice.v1.VerdictOutcome
-	(*Trajectory)(nil),            // 4: sluice.v1.Trajectory
-	(*VersionSpan)(nil),           // 5: sluice.v1.VersionSpan
-	(*Turn)(nil),                  // 6: sluice.v1.Turn
-	(*Execution)(nil),             // 7: sluice.v1.Execution
-	(*CodeCall)(nil),              // 8: sluice.v1.CodeCall
-	(*CodeResult)(nil),            // 9: sluice.v1.CodeResult
-	(*Verdict)(nil),               // 10: sluice.v1.Verdict
-	(*Score)(nil),                 // 11: sluice.v1.Score
-	(*Scored)(nil),                // 12: sluice.v1.Scored
-	(*Prompt)(nil),                // 13: sluice.v1.Prompt
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(VersionSource)(0),            // 1: sluice.v1.VersionSource
+	(TurnKind)(0),                 // 2: sluice.v1.TurnKind
+	(ExecutionOutcome)(0),         // 3: sluice.v1.ExecutionOutcome
+	(VerdictOutcome)(0),           // 4: sluice.v1.VerdictOutcome
+	(*Trajectory)(nil),            // 5: sluice.v1.Trajectory
+	(*VersionSpan)(nil),           // 6: sluice.v1.VersionSpan
+	(*Turn)(nil),                  // 7: sluice.v1.Turn
+	(*Execution)(nil),             // 8: sluice.v1.Execution
+	(*CodeCall)(nil),              // 9: sluice.v1.CodeCall
+	(*CodeResult)(nil),            // 10: sluice.v1.CodeResult
+	(*Verdict)(nil),               // 11: sluice.v1.Verdict
+	(*Score)(nil),                 // 12: sluice.v1.Score
+	(*Scored)(nil),                // 13: sluice.v1.Scored
+	(*Prompt)(nil),                // 14: sluice.v1.Prompt
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_sluice_v1_trajectory_proto_depIdxs = []int32{
-	13, // 0: sluice.v1.Trajectory.prompt:type_name -> sluice.v1.Prompt
-	6,  // 1: sluice.v1.Trajectory.turns:type_name -> sluice.v1.Turn
+	14, // 0: sluice.v1.Trajectory.prompt:type_name -> sluice.v1.Prompt
+	7,  // 1: sluice.v1.Trajectory.turns:type_name -> sluice.v1.Turn
 	0,  // 2: sluice.v1.Trajectory.end_reason:type_name -> sluice.v1.EndReason
-	14, // 3: sluice.v1.Trajectory.started_at:type_name -> google.protobuf.Timestamp
-	14, // 4: sluice.v1.Trajectory.ended_at:type_name -> google.protobuf.Timestamp
-	5,  // 5: sluice.v1.Turn.versions:type_name -> sluice.v1.VersionSpan
-	1,  // 6: sluice.v1.Turn.kind:type_name -> sluice.v1.TurnKind
-	7,  // 7: sluice.v1.Turn.execution:type_name -> sluice.v1.Execution
-	14, // 8: sluice.v1.Turn.sample_started_at:type_name -> google.protobuf.Timestamp
-	14, // 9: sluice.v1.Turn.sample_ended_at:type_name -> google.protobuf.Timestamp
-	2,  // 10: sluice.v1.Execution.outcome:type_name -> sluice.v1.ExecutionOutcome
-	14, // 11: sluice.v1.Execution.queued_at:type_name -> google.protobuf.Timestamp
-	14, // 12: sluice.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	14, // 13: sluice.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	4,  // 14: sluice.v1.CodeCall.trajectory:type_name -> sluice.v1.Trajectory
-	14, // 15: sluice.v1.CodeCall.requested_at:type_name -> google.protobuf.Timestamp
-	4,  // 16: sluice.v1.CodeResult.trajectory:type_name -> sluice.v1.Trajectory
-	7,  // 17: sluice.v1.CodeResult.execution:type_name -> sluice.v1.Execution
-	3,  // 18: sluice.v1.Verdict.outcome:type_name -> sluice.v1.VerdictOutcome
-	4,  // 19: sluice.v1.Scored.trajectory:type_name -> sluice.v1.Trajectory
-	10, // 20: sluice.v1.Scored.verdict:type_name -> sluice.v1.Verdict
-	11, // 21: sluice.v1.Scored.scores:type_name -> sluice.v1.Score
-	14, // 22: sluice.v1.Scored.scored_at:type_name -> google.protobuf.Timestamp
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	15, // 3: sluice.v1.Trajectory.started_at:type_name -> google.protobuf.Timestamp
+	15, // 4: sluice.v1.Trajectory.ended_at:type_name -> google.protobuf.Timestamp
+	6,  // 5: sluice.v1.Turn.versions:type_name -> sluice.v1.VersionSpan
+	2,  // 6: sluice.v1.Turn.kind:type_name -> sluice.v1.TurnKind
+	8,  // 7: sluice.v1.Turn.execution:type_name -> sluice.v1.Execution
+	15, // 8: sluice.v1.Turn.sample_started_at:type_name -> google.protobuf.Timestamp
+	15, // 9: sluice.v1.Turn.sample_ended_at:type_name -> google.protobuf.Timestamp
+	1,  // 10: sluice.v1.Turn.version_source:type_name -> sluice.v1.VersionSource
+	3,  // 11: sluice.v1.Execution.outcome:type_name -> sluice.v1.ExecutionOutcome
+	15, // 12: sluice.v1.Execution.queued_at:type_name -> google.protobuf.Timestamp
+	15, // 13: sluice.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	15, // 14: sluice.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	5,  // 15: sluice.v1.CodeCall.trajectory:type_name -> sluice.v1.Trajectory
+	15, // 16: sluice.v1.CodeCall.requested_at:type_name -> google.protobuf.Timestamp
+	5,  // 17: sluice.v1.CodeResult.trajectory:type_name -> sluice.v1.Trajectory
+	8,  // 18: sluice.v1.CodeResult.execution:type_name -> sluice.v1.Execution
+	4,  // 19: sluice.v1.Verdict.outcome:type_name -> sluice.v1.VerdictOutcome
+	5,  // 20: sluice.v1.Scored.trajectory:type_name -> sluice.v1.Trajectory
+	11, // 21: sluice.v1.Scored.verdict:type_name -> sluice.v1.Verdict
+	12, // 22: sluice.v1.Scored.scores:type_name -> sluice.v1.Score
+	15, // 23: sluice.v1.Scored.scored_at:type_name -> google.protobuf.Timestamp
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_trajectory_proto_init() }
@@ -1495,7 +1624,7 @@ func file_sluice_v1_trajectory_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_trajectory_proto_rawDesc), len(file_sluice_v1_trajectory_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -170,7 +170,7 @@ func ofTrainerReport(m *sluicev1.TrainerReport, source Source) *TrainerReport {
 func ofPolicyUpdate(m *sluicev1.PolicyUpdate, source Source) *PolicyUpdate {
 	return &PolicyUpdate{
 		Source: source.at(m.GetPublishedAt()), Step: Step{RunID: m.GetRunId(), Incarnation: m.GetIncarnation(), Step: m.GetStep()},
-		PolicyVersion: m.GetPolicyVersion(), Trained: m.GetTrained(), InferenceURL: m.GetInferenceUrl(), Model: m.GetModel(),
+		PolicyVersion: m.GetPolicyVersion(), Trained: m.GetTrained(), InferenceURL: m.GetInferenceUrl(), Model: m.GetModel(), ServerVersion: m.GetServerVersion(),
 		PublishedAt: when(m.GetPublishedAt()),
 	}
 }

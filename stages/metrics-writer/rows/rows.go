@@ -60,12 +60,15 @@ type Trajectory struct {
 	ToolTurns         uint32     `ch:"tool_turns"`
 	TruncatedTurns    uint32     `ch:"truncated_turns"`
 	Aborts            uint32     `ch:"aborts"`
+	FailedAttempts    uint32     `ch:"failed_attempts"`
 	PromptTokens      []uint32   `ch:"prompt_tokens"`
 	PolicyTokens      uint32     `ch:"policy_tokens"`
 	GlueTokens        uint32     `ch:"glue_tokens"`
 	TrajectoryTokens  uint32     `ch:"trajectory_tokens"`
 	PolicyVersionMin  uint32     `ch:"policy_version_min"`
 	PolicyVersionMax  uint32     `ch:"policy_version_max"`
+	LogprobsMode      string     `ch:"logprobs_mode"`
+	Dialect           string     `ch:"dialect"`
 	FirstOutcome      string     `ch:"first_outcome"`
 	ExecutionOutcomes []string   `ch:"execution_outcomes"`
 	ExecutionWallMS   []float32  `ch:"execution_wall_ms"`
@@ -105,8 +108,10 @@ type Turn struct {
 	Truncated          bool       `ch:"truncated"`
 	HasToolCall        bool       `ch:"has_tool_call"`
 	Aborts             uint32     `ch:"aborts"`
+	Attempts           uint32     `ch:"attempts"`
 	PolicyVersionMin   uint32     `ch:"policy_version_min"`
 	PolicyVersionMax   uint32     `ch:"policy_version_max"`
+	VersionSource      string     `ch:"version_source"`
 	Mode               string     `ch:"mode"`
 	Graded             bool       `ch:"graded"`
 	Correct            bool       `ch:"correct"`
@@ -292,6 +297,7 @@ type PolicyUpdate struct {
 	Trained       bool       `ch:"trained"`
 	InferenceURL  string     `ch:"inference_url"`
 	Model         string     `ch:"model"`
+	ServerVersion string     `ch:"server_version"`
 	PublishedAt   *time.Time `ch:"published_at"`
 }
 

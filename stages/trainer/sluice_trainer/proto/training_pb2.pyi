@@ -241,7 +241,7 @@ class Datum(_message.Message):
     def __init__(self, slot: _Optional[int] = ..., sample_index: _Optional[int] = ..., copy: _Optional[int] = ..., input_tokens: _Optional[bytes] = ..., target_tokens: _Optional[bytes] = ..., behaviour_logprobs: _Optional[bytes] = ..., advantages: _Optional[bytes] = ..., loss_mask: _Optional[bytes] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ...) -> None: ...
 
 class PolicyUpdate(_message.Message):
-    __slots__ = ("run_id", "incarnation", "step", "policy_version", "trained", "inference_url", "model", "published_at")
+    __slots__ = ("run_id", "incarnation", "step", "policy_version", "trained", "inference_url", "model", "published_at", "server_version")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
@@ -250,6 +250,7 @@ class PolicyUpdate(_message.Message):
     INFERENCE_URL_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     PUBLISHED_AT_FIELD_NUMBER: _ClassVar[int]
+    SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     incarnation: int
     step: int
@@ -258,7 +259,8 @@ class PolicyUpdate(_message.Message):
     inference_url: str
     model: str
     published_at: _timestamp_pb2.Timestamp
-    def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., policy_version: _Optional[int] = ..., trained: _Optional[bool] = ..., inference_url: _Optional[str] = ..., model: _Optional[str] = ..., published_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    server_version: str
+    def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., policy_version: _Optional[int] = ..., trained: _Optional[bool] = ..., inference_url: _Optional[str] = ..., model: _Optional[str] = ..., published_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., server_version: _Optional[str] = ...) -> None: ...
 
 class TrainerReport(_message.Message):
     __slots__ = ("run_id", "incarnation", "step", "policy_version", "skipped", "loss", "ratio_mean", "ratio_max", "clip_fraction_low", "clip_fraction_high", "entropy", "gradient_norm", "data", "loss_tokens", "duration_ms", "reported_at", "extra")

@@ -23,6 +23,15 @@ class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     END_REASON_PROTOCOL_FAULT: _ClassVar[EndReason]
     END_REASON_INFRA_ERROR: _ClassVar[EndReason]
     END_REASON_PROMPT_TOO_LONG: _ClassVar[EndReason]
+    END_REASON_REFUSED: _ClassVar[EndReason]
+
+class VersionSource(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    VERSION_SOURCE_UNSPECIFIED: _ClassVar[VersionSource]
+    VERSION_SOURCE_GIVEN: _ClassVar[VersionSource]
+    VERSION_SOURCE_SINGLE: _ClassVar[VersionSource]
+    VERSION_SOURCE_DECLARED: _ClassVar[VersionSource]
+    VERSION_SOURCE_UNKNOWN: _ClassVar[VersionSource]
 
 class TurnKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -57,6 +66,12 @@ END_REASON_OBSERVATION_DOES_NOT_FIT: EndReason
 END_REASON_PROTOCOL_FAULT: EndReason
 END_REASON_INFRA_ERROR: EndReason
 END_REASON_PROMPT_TOO_LONG: EndReason
+END_REASON_REFUSED: EndReason
+VERSION_SOURCE_UNSPECIFIED: VersionSource
+VERSION_SOURCE_GIVEN: VersionSource
+VERSION_SOURCE_SINGLE: VersionSource
+VERSION_SOURCE_DECLARED: VersionSource
+VERSION_SOURCE_UNKNOWN: VersionSource
 TURN_KIND_UNSPECIFIED: TurnKind
 TURN_KIND_TOOL: TurnKind
 TURN_KIND_ANSWER: TurnKind
@@ -74,7 +89,7 @@ VERDICT_OUTCOME_DIFFERENT: VerdictOutcome
 VERDICT_OUTCOME_UNDECIDED: VerdictOutcome
 
 class Trajectory(_message.Message):
-    __slots__ = ("prompt", "sample_index", "copy", "prompt_tokens", "turns", "end_reason", "end_detail", "final_text", "code_calls", "executions", "ended_by", "started_at", "ended_at")
+    __slots__ = ("prompt", "sample_index", "copy", "prompt_tokens", "turns", "end_reason", "end_detail", "final_text", "code_calls", "executions", "ended_by", "started_at", "ended_at", "failed_attempts", "logprobs_mode", "dialect")
     PROMPT_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_INDEX_FIELD_NUMBER: _ClassVar[int]
     COPY_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +103,9 @@ class Trajectory(_message.Message):
     ENDED_BY_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
     ENDED_AT_FIELD_NUMBER: _ClassVar[int]
+    FAILED_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_MODE_FIELD_NUMBER: _ClassVar[int]
+    DIALECT_FIELD_NUMBER: _ClassVar[int]
     prompt: _work_pb2.Prompt
     sample_index: int
     copy: int
@@ -101,7 +119,10 @@ class Trajectory(_message.Message):
     ended_by: str
     started_at: _timestamp_pb2.Timestamp
     ended_at: _timestamp_pb2.Timestamp
-    def __init__(self, prompt: _Optional[_Union[_work_pb2.Prompt, _Mapping]] = ..., sample_index: _Optional[int] = ..., copy: _Optional[int] = ..., prompt_tokens: _Optional[bytes] = ..., turns: _Optional[_Iterable[_Union[Turn, _Mapping]]] = ..., end_reason: _Optional[_Union[EndReason, str]] = ..., end_detail: _Optional[str] = ..., final_text: _Optional[str] = ..., code_calls: _Optional[int] = ..., executions: _Optional[int] = ..., ended_by: _Optional[str] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    failed_attempts: int
+    logprobs_mode: str
+    dialect: str
+    def __init__(self, prompt: _Optional[_Union[_work_pb2.Prompt, _Mapping]] = ..., sample_index: _Optional[int] = ..., copy: _Optional[int] = ..., prompt_tokens: _Optional[bytes] = ..., turns: _Optional[_Iterable[_Union[Turn, _Mapping]]] = ..., end_reason: _Optional[_Union[EndReason, str]] = ..., end_detail: _Optional[str] = ..., final_text: _Optional[str] = ..., code_calls: _Optional[int] = ..., executions: _Optional[int] = ..., ended_by: _Optional[str] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., failed_attempts: _Optional[int] = ..., logprobs_mode: _Optional[str] = ..., dialect: _Optional[str] = ...) -> None: ...
 
 class VersionSpan(_message.Message):
     __slots__ = ("version", "count")
@@ -112,7 +133,7 @@ class VersionSpan(_message.Message):
     def __init__(self, version: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Turn(_message.Message):
-    __slots__ = ("tokens", "logprobs", "versions", "text", "kind", "invalid_reason", "truncated", "code", "execution", "observation", "glue_tokens", "sample_started_at", "sample_ended_at", "aborts", "digest")
+    __slots__ = ("tokens", "logprobs", "versions", "text", "kind", "invalid_reason", "truncated", "code", "execution", "observation", "glue_tokens", "sample_started_at", "sample_ended_at", "aborts", "digest", "attempts", "version_source")
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     LOGPROBS_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -128,6 +149,8 @@ class Turn(_message.Message):
     SAMPLE_ENDED_AT_FIELD_NUMBER: _ClassVar[int]
     ABORTS_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_SOURCE_FIELD_NUMBER: _ClassVar[int]
     tokens: bytes
     logprobs: bytes
     versions: _containers.RepeatedCompositeFieldContainer[VersionSpan]
@@ -143,10 +166,12 @@ class Turn(_message.Message):
     sample_ended_at: _timestamp_pb2.Timestamp
     aborts: int
     digest: bytes
-    def __init__(self, tokens: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ..., text: _Optional[str] = ..., kind: _Optional[_Union[TurnKind, str]] = ..., invalid_reason: _Optional[str] = ..., truncated: _Optional[bool] = ..., code: _Optional[str] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ..., observation: _Optional[str] = ..., glue_tokens: _Optional[bytes] = ..., sample_started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sample_ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., aborts: _Optional[int] = ..., digest: _Optional[bytes] = ...) -> None: ...
+    attempts: int
+    version_source: VersionSource
+    def __init__(self, tokens: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ..., text: _Optional[str] = ..., kind: _Optional[_Union[TurnKind, str]] = ..., invalid_reason: _Optional[str] = ..., truncated: _Optional[bool] = ..., code: _Optional[str] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ..., observation: _Optional[str] = ..., glue_tokens: _Optional[bytes] = ..., sample_started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sample_ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., aborts: _Optional[int] = ..., digest: _Optional[bytes] = ..., attempts: _Optional[int] = ..., version_source: _Optional[_Union[VersionSource, str]] = ...) -> None: ...
 
 class Execution(_message.Message):
-    __slots__ = ("call_id", "outcome", "exit_code", "exception", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "stdout_bytes", "stderr_bytes", "timeout_ms", "wall_ms", "cpu_ms", "peak_memory_bytes", "queue_wait_ms", "warm", "image", "sandbox_id", "protections", "queued_at", "started_at", "ended_at", "delivery")
+    __slots__ = ("call_id", "outcome", "exit_code", "exception", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "stdout_bytes", "stderr_bytes", "timeout_ms", "wall_ms", "cpu_ms", "peak_memory_bytes", "queue_wait_ms", "warm", "image", "sandbox_id", "protections", "queued_at", "started_at", "ended_at", "delivery", "unknown_runs")
     CALL_ID_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -170,6 +195,7 @@ class Execution(_message.Message):
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
     ENDED_AT_FIELD_NUMBER: _ClassVar[int]
     DELIVERY_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_RUNS_FIELD_NUMBER: _ClassVar[int]
     call_id: str
     outcome: ExecutionOutcome
     exit_code: int
@@ -193,7 +219,8 @@ class Execution(_message.Message):
     started_at: _timestamp_pb2.Timestamp
     ended_at: _timestamp_pb2.Timestamp
     delivery: int
-    def __init__(self, call_id: _Optional[str] = ..., outcome: _Optional[_Union[ExecutionOutcome, str]] = ..., exit_code: _Optional[int] = ..., exception: _Optional[str] = ..., stdout: _Optional[str] = ..., stderr: _Optional[str] = ..., stdout_truncated: _Optional[bool] = ..., stderr_truncated: _Optional[bool] = ..., stdout_bytes: _Optional[int] = ..., stderr_bytes: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., wall_ms: _Optional[float] = ..., cpu_ms: _Optional[float] = ..., peak_memory_bytes: _Optional[int] = ..., queue_wait_ms: _Optional[float] = ..., warm: _Optional[bool] = ..., image: _Optional[str] = ..., sandbox_id: _Optional[str] = ..., protections: _Optional[_Iterable[str]] = ..., queued_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delivery: _Optional[int] = ...) -> None: ...
+    unknown_runs: int
+    def __init__(self, call_id: _Optional[str] = ..., outcome: _Optional[_Union[ExecutionOutcome, str]] = ..., exit_code: _Optional[int] = ..., exception: _Optional[str] = ..., stdout: _Optional[str] = ..., stderr: _Optional[str] = ..., stdout_truncated: _Optional[bool] = ..., stderr_truncated: _Optional[bool] = ..., stdout_bytes: _Optional[int] = ..., stderr_bytes: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., wall_ms: _Optional[float] = ..., cpu_ms: _Optional[float] = ..., peak_memory_bytes: _Optional[int] = ..., queue_wait_ms: _Optional[float] = ..., warm: _Optional[bool] = ..., image: _Optional[str] = ..., sandbox_id: _Optional[str] = ..., protections: _Optional[_Iterable[str]] = ..., queued_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delivery: _Optional[int] = ..., unknown_runs: _Optional[int] = ...) -> None: ...
 
 class CodeCall(_message.Message):
     __slots__ = ("trajectory", "call_id", "requested_at")
