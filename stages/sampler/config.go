@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sluice-rl/sluice/stages/sampler/inference"
 	"github.com/sluice-rl/sluice/stages/sampler/observation"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
 	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
@@ -20,13 +21,15 @@ import (
 
 // The modes of an inference server's logprobs.
 const (
-	logprobsRaw       = "raw"
-	logprobsProcessed = "processed"
+	logprobsAuto      = "auto"
+	logprobsRaw       = inference.LogprobsRaw
+	logprobsProcessed = inference.LogprobsProcessed
 )
 
 // config is what the sampler can be told; every field is a flag.
 type config struct {
-	url              string
+	urls             []string
+	dialect          string
 	model            string
 	apiKey           string
 	protocol         string
@@ -36,31 +39,53 @@ type config struct {
 	stopTokens       []uint
 	concurrency      int
 	requestTimeout   time.Duration
+	turnAttempts     int
+	turnTime         time.Duration
+	tokensInFlight   int64
+	vocabulary       int
+	refusals         int
 }
 
 func (c *config) register(f *pflag.FlagSet) {
-	f.StringVar(&c.url, "inference-url", "http://127.0.0.1:8000", "inference server in vLLM's dialect, until a policy update names another")
+	f.StringArrayVar(&c.urls, "inference-url", []string{"http://127.0.0.1:8000"}, "inference server, until a policy update names another for its run; give it again for each of several that serve the same model")
+	f.StringVar(&c.dialect, "dialect", inference.DialectAuto, "how the inference servers are asked: "+strings.Join(inference.DialectNames(), ", ")+"; auto asks each what it is")
 	f.StringVar(&c.model, "model", "", "model to ask for; empty: the only one the server has")
 	process.Secret(f, &c.apiKey, "inference-api-key", "the key that the inference server asks for")
 	f.StringVar(&c.protocol, "tool-protocol", toolcall.QwenName, "how the policy writes a call; prompts for another are refused")
 	f.StringVar(&c.systemPromptFile, "system-prompt-file", "", "file with the system prompt of trajectories with the tool; empty: the one built in")
 	f.StringVar(&c.addedTokensFile, "added-tokens-file", "", "file with the tokenizer's added tokens, one a line, which are defused in what programs print; empty: those of Qwen3 and Qwen3.5")
-	f.StringVar(&c.logprobsMode, "logprobs-mode", logprobsRaw, "what the server's logprobs are of: raw (before temperature) or processed (of the distribution that was sampled)")
+	f.StringVar(&c.logprobsMode, "logprobs-mode", logprobsAuto, "what the server's logprobs are of: raw (before temperature), processed (of the distribution that was sampled), or auto: as its dialect documents (vllm and llamacpp raw, sglang processed)")
 	f.UintSliceVar(&c.stopTokens, "stop-token-ids", nil, "token ids that end a turn, beside the model's own end tokens")
 	f.IntVar(&c.concurrency, "concurrency", 256, "records worked on at once; a prompt asks for its whole group")
 	f.DurationVar(&c.requestTimeout, "request-timeout", 10*time.Minute, "how long one attempt at a completion may take")
+	f.IntVar(&c.turnAttempts, "turn-attempts", 5, "requests that servers may take on for one turn without a usable answer; then its trajectory ends, ungraded")
+	f.DurationVar(&c.turnTime, "turn-time", 30*time.Minute, "how long these may take together; waiting for a server that is away does not count")
+	f.Int64Var(&c.tokensInFlight, "tokens-in-flight", 4<<20, "prompt and completion tokens asked for at once of each inference server")
+	f.IntVar(&c.vocabulary, "vocabulary-size", 0, "token ids that the model has; 0: as the server says, if it does")
+	f.IntVar(&c.refusals, "max-refusals", 16, "requests in a row that may be refused, with no usable answer to any between, before the sampler stops")
 }
 
 func (c *config) validate() error {
-	u, err := url.Parse(c.url)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("--inference-url %q: want http://host:port", c.url)
+	if len(c.urls) == 0 {
+		return errors.New("--inference-url: want at least one")
+	}
+	for i, s := range c.urls {
+		u, err := url.Parse(s)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("--inference-url %q: want http://host:port", s)
+		}
+		if slices.Contains(c.urls[:i], s) {
+			return fmt.Errorf("--inference-url %q is given twice", s)
+		}
+	}
+	if !slices.Contains(inference.DialectNames(), c.dialect) {
+		return fmt.Errorf("--dialect %q: want one of %s", c.dialect, strings.Join(inference.DialectNames(), ", "))
 	}
 	if _, err := toolcall.ByName(c.protocol); err != nil {
 		return fmt.Errorf("--tool-protocol: %w", err)
 	}
-	if c.logprobsMode != logprobsRaw && c.logprobsMode != logprobsProcessed {
-		return fmt.Errorf("--logprobs-mode %q: want %s or %s", c.logprobsMode, logprobsRaw, logprobsProcessed)
+	if !slices.Contains([]string{logprobsAuto, logprobsRaw, logprobsProcessed}, c.logprobsMode) {
+		return fmt.Errorf("--logprobs-mode %q: want %s, %s or %s", c.logprobsMode, logprobsAuto, logprobsRaw, logprobsProcessed)
 	}
 	for _, id := range c.stopTokens {
 		if uint64(id) > math.MaxUint32 {
@@ -69,6 +94,9 @@ func (c *config) validate() error {
 	}
 	if c.concurrency < 1 || c.requestTimeout <= 0 {
 		return errors.New("--concurrency and --request-timeout must be above 0")
+	}
+	if c.turnAttempts < 1 || c.turnTime <= 0 || c.tokensInFlight < 1 || c.vocabulary < 0 || c.refusals < 1 {
+		return errors.New("--turn-attempts, --turn-time, --tokens-in-flight and --max-refusals must be above 0, --vocabulary-size not below")
 	}
 	return nil
 }
@@ -109,4 +137,13 @@ func (c *config) stopTokenIDs() []uint32 {
 		ids[i] = uint32(id)
 	}
 	return ids
+}
+
+// endpoints are what the flags name.
+func (c *config) endpoints() []inference.Endpoint {
+	eps := make([]inference.Endpoint, len(c.urls))
+	for i, u := range c.urls {
+		eps[i] = inference.Endpoint{URL: u, Model: c.model}
+	}
+	return eps
 }

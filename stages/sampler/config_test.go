@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/sampler/inference"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
@@ -43,6 +46,7 @@ func TestDefaultsAreValid(t *testing.T) {
 func TestImpossibleFlagsAreRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"--inference-url=127.0.0.1:8000"}, {"--inference-url="}, {"--inference-url=ftp://host"},
+		{"--inference-url=http://a", "--inference-url=http://a"}, {"--dialect=morse"}, {"--turn-attempts=0"}, {"--turn-time=0s"}, {"--tokens-in-flight=0"}, {"--max-refusals=0"}, {"--vocabulary-size=-1"},
 		{"--tool-protocol=morse"}, {"--logprobs-mode=some"}, {"--concurrency=0"}, {"--request-timeout=0s"}, {"--stop-token-ids=4294967296"},
 	} {
 		c := parsed(t, args...)
@@ -86,15 +90,14 @@ func TestFilesReplaceWhatIsBuiltIn(t *testing.T) {
 }
 
 func TestALaterIncarnationWinsAndAnOlderStepDoesNot(t *testing.T) {
-	p := newPolicies(inference.Endpoint{URL: "http://flags"})
-	p.named("found")
+	p := newPolicies([]inference.Endpoint{{URL: "http://flags", Model: "found"}})
 	at := func(incarnation uint32, step uint64, version uint32, url string) *sluicev1.PolicyUpdate {
 		return &sluicev1.PolicyUpdate{RunId: "run", Incarnation: incarnation, Step: step, PolicyVersion: version, InferenceUrl: url}
 	}
 	check := func(wantURL string, want uint32) {
 		t.Helper()
-		if ep, v := p.of("run"); v != want || ep.URL != wantURL || ep.Model != "found" {
-			t.Errorf("version %d at %+v, want %d at %s", v, ep, want, wantURL)
+		if eps, v := p.of("run"); v != want || len(eps) != 1 || eps[0].URL != wantURL || eps[0].Model != "found" {
+			t.Errorf("version %d at %+v, want %d at %s", v, eps, want, wantURL)
 		}
 	}
 	check("http://flags", 0)
@@ -106,6 +109,95 @@ func TestALaterIncarnationWinsAndAnOlderStepDoesNot(t *testing.T) {
 	check("http://flags", 2)
 	p.update(at(0, 9, 9, "http://c"))
 	check("http://flags", 2)
+}
+
+// An update speaks for its own run: another run keeps the flags' servers, whatever
+// finished runs left behind.
+func TestAnUpdateSpeaksForItsRunOnly(t *testing.T) {
+	flags := []inference.Endpoint{{URL: "http://a", Model: "m"}, {URL: "http://b", Model: "m"}}
+	p := newPolicies(flags)
+	p.update(&sluicev1.PolicyUpdate{RunId: "old", Step: 9, PolicyVersion: 9, InferenceUrl: "http://dead", Model: "gone"})
+	if eps, v := p.of("new"); v != 0 || !cmp.Equal(eps, flags) {
+		t.Errorf("a new run is at version %d, %+v; want 0 at the flags' %+v", v, eps, flags)
+	}
+	if eps, v := p.of("old"); v != 9 || !cmp.Equal(eps, []inference.Endpoint{{URL: "http://dead", Model: "gone"}}) {
+		t.Errorf("the old run is at version %d, %+v", v, eps)
+	}
+	p.update(&sluicev1.PolicyUpdate{RunId: "new", Step: 1, PolicyVersion: 1, Model: "adapter-1"})
+	if eps, _ := p.of("new"); !cmp.Equal(eps, []inference.Endpoint{{URL: "http://a", Model: "adapter-1"}, {URL: "http://b", Model: "adapter-1"}}) {
+		t.Errorf("a run whose model changed is at %+v, want both servers with it", eps)
+	}
+}
+
+func TestWorkOnAStepEndsWhenItIsDone(t *testing.T) {
+	p := newPolicies([]inference.Endpoint{{}})
+	at := func(incarnation uint32, step uint64) (context.Context, func()) {
+		return p.work(t.Context(), identity.Group{RunID: "run", Incarnation: incarnation, Step: step})
+	}
+	closed := func(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errClosed) }
+	before, end := at(0, 3)
+	defer end()
+	next, end := at(0, 4)
+	defer end()
+	p.update(&sluicev1.PolicyUpdate{RunId: "other", Step: 3})
+	if closed(before) {
+		t.Error("ended by another run's update")
+	}
+	p.update(&sluicev1.PolicyUpdate{RunId: "run", Step: 3})
+	if !closed(before) || closed(next) {
+		t.Errorf("step 3 closed %t, step 4 closed %t; want only step 3", closed(before), closed(next))
+	}
+	late, end := at(0, 3)
+	defer end()
+	if !closed(late) {
+		t.Error("a record of a step that is done is begun")
+	}
+	p.update(&sluicev1.PolicyUpdate{RunId: "run", Incarnation: 1, Step: 2})
+	again, end := at(1, 3)
+	defer end()
+	if !closed(next) || closed(again) {
+		t.Errorf("rolled back: incarnation 0 closed %t, step 3 of incarnation 1 closed %t; want only the first", closed(next), closed(again))
+	}
+}
+
+func TestVersionsAreMappedOrUnknown(t *testing.T) {
+	p := newPolicies([]inference.Endpoint{{}})
+	p.update(&sluicev1.PolicyUpdate{RunId: "run", Step: 1, PolicyVersion: 7, ServerVersion: "step-7"})
+	p.update(&sluicev1.PolicyUpdate{RunId: "run", Step: 2, PolicyVersion: 8, ServerVersion: "8"})
+	choice := inference.Choice{Tokens: make([]uint32, 20)}
+	given := choice
+	given.Versions = []inference.Span{{Word: "step-7", Count: 9}, {Word: "8", Count: 11}}
+	strange := choice
+	strange.Versions = []inference.Span{{Word: "default", Count: 20}}
+	for name, c := range map[string]struct {
+		response inference.Response
+		choice   inference.Choice
+		declared uint32
+		want     []rollout.Versions
+		source   sluicev1.VersionSource
+	}{
+		"for every token":                   {inference.Response{}, given, 8, []rollout.Versions{{Version: 7, Count: 9}, {Version: 8, Count: 11}}, sluicev1.VersionSource_VERSION_SOURCE_GIVEN},
+		"in a word that nothing maps":       {inference.Response{}, strange, 8, []rollout.Versions{{Version: 8, Count: 20}}, sluicev1.VersionSource_VERSION_SOURCE_UNKNOWN},
+		"one, live before it was asked":     {inference.Response{Version: "8"}, choice, 8, []rollout.Versions{{Version: 8, Count: 20}}, sluicev1.VersionSource_VERSION_SOURCE_SINGLE},
+		"one, that came while it ran":       {inference.Response{Version: "8"}, choice, 7, []rollout.Versions{{Version: 7, Count: 20}}, sluicev1.VersionSource_VERSION_SOURCE_SINGLE},
+		"one, gone back after a restart":    {inference.Response{Version: "step-7"}, choice, 8, []rollout.Versions{{Version: 7, Count: 20}}, sluicev1.VersionSource_VERSION_SOURCE_SINGLE},
+		"'default'":                         {inference.Response{Version: "default"}, choice, 8, []rollout.Versions{{Version: 8, Count: 20}}, sluicev1.VersionSource_VERSION_SOURCE_UNKNOWN},
+		"a number that no update names":     {inference.Response{Version: "9"}, choice, 8, []rollout.Versions{{Version: 8, Count: 20}}, sluicev1.VersionSource_VERSION_SOURCE_UNKNOWN},
+		"none":                              {inference.Response{}, choice, 8, []rollout.Versions{{Version: 8, Count: 20}}, sluicev1.VersionSource_VERSION_SOURCE_DECLARED},
+		"our own integers, as simpolicy's":  {inference.Response{HasVersion: true, PolicyVersion: 9}, choice, 8, []rollout.Versions{{Version: 9, Count: 20}}, sluicev1.VersionSource_VERSION_SOURCE_GIVEN},
+		"none, of an abort without a token": {inference.Response{}, inference.Choice{}, 8, nil, sluicev1.VersionSource_VERSION_SOURCE_DECLARED},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, source := p.versionsOf("run", c.declared, c.response, c.choice)
+			if !cmp.Equal(got, c.want) || source != c.source {
+				t.Errorf("%v (%v), want %v (%v)", got, source, c.want, c.source)
+			}
+		})
+	}
+	p.update(&sluicev1.PolicyUpdate{RunId: "run", Incarnation: 1, Step: 1, PolicyVersion: 1})
+	if _, ok := p.version("run", "step-7"); ok {
+		t.Error("a word of an earlier incarnation is still mapped: after a roll-back it may name other weights")
+	}
 }
 
 func TestSamplingThatTrainingCannotUseIsWarnedOfOnce(t *testing.T) {

@@ -12,6 +12,9 @@ type metrics struct {
 	tokens        prometheus.Counter
 	sampleSeconds prometheus.Histogram
 	ended         *prometheus.CounterVec
+	attempts      *prometheus.CounterVec
+	unusable      prometheus.Counter
+	closed        prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -27,8 +30,17 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "sluice_trajectories_ended_total", Help: "Trajectories that the sampler ended, by reason.",
 		}, []string{"reason"}),
 	}
+	m.attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_inference_attempts_total", Help: "Requests to inference servers, by what their answers meant: ending, absent, trouble, refusal, refusal_for_all.",
+	}, []string{"class"})
+	m.unusable = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "sluice_unusable_completions_total", Help: "Completions of a group that could not be used while others of it could.",
+	})
+	m.closed = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "sluice_closed_records_total", Help: "Records left because the step of their group was done.",
+	})
 	if r != nil {
-		r.MustRegister(m.tokens, m.sampleSeconds, m.ended)
+		r.MustRegister(m.tokens, m.sampleSeconds, m.ended, m.attempts, m.unusable, m.closed)
 	}
 	return m
 }

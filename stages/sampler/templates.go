@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"github.com/sluice-rl/sluice/stages/sampler/inference"
@@ -11,30 +12,32 @@ import (
 // maxTemplates bounds what is remembered: a trainer may name a new model every step.
 const maxTemplates = 16
 
-// templates finds the chat template's glue once per endpoint.
+// templates finds the chat template's glue once per set of endpoints, which serve one
+// model.
 type templates struct {
-	policy       policy
+	client       *inference.Client
 	systemPrompt string
 	tools        json.RawMessage
 
 	mu    sync.Mutex
-	known map[inference.Endpoint]*inference.Template
+	known map[string]*inference.Template
 }
 
-func newTemplates(p policy, systemPrompt string, tools json.RawMessage) *templates {
-	return &templates{policy: p, systemPrompt: systemPrompt, tools: tools, known: map[inference.Endpoint]*inference.Template{}}
+func newTemplates(c *inference.Client, systemPrompt string, tools json.RawMessage) *templates {
+	return &templates{client: c, systemPrompt: systemPrompt, tools: tools, known: map[string]*inference.Template{}}
 }
 
-// of derives the glue of an endpoint, or remembers it. Several may derive it at once
-// when it is new, and find the same.
-func (t *templates) of(ctx context.Context, ep inference.Endpoint) (*inference.Template, error) {
+// of derives the glue of endpoints, in the order in which their run names them, or
+// remembers it. Several may derive it at once when it is new, and find the same.
+func (t *templates) of(ctx context.Context, eps []inference.Endpoint, turn *inference.Turn) (*inference.Template, error) {
+	key := fmt.Sprintf("%q", eps)
 	t.mu.Lock()
-	tmpl := t.known[ep]
+	tmpl := t.known[key]
 	t.mu.Unlock()
 	if tmpl != nil {
 		return tmpl, nil
 	}
-	tmpl, err := inference.NewTemplate(ctx, t.renderer(ep), t.systemPrompt, t.tools)
+	tmpl, err := inference.NewTemplate(ctx, t.renderer(eps, turn), t.systemPrompt, t.tools)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +46,12 @@ func (t *templates) of(ctx context.Context, ep inference.Endpoint) (*inference.T
 	if len(t.known) >= maxTemplates {
 		clear(t.known)
 	}
-	t.known[ep] = tmpl
+	t.known[key] = tmpl
 	return tmpl, nil
 }
 
-func (t *templates) renderer(ep inference.Endpoint) inference.Renderer {
+func (t *templates) renderer(eps []inference.Endpoint, turn *inference.Turn) inference.Renderer {
 	return inference.RendererFunc(func(ctx context.Context, c inference.Conversation) ([]uint32, error) {
-		return t.policy.Render(ctx, ep, c)
+		return t.client.Render(ctx, eps, c, turn)
 	})
 }

@@ -6,7 +6,7 @@
 // advantage.
 //
 // It promises: end reasons that say nothing of the policy (protocol_fault,
-// infra_error, prompt_too_long) are never scored; a scorer that fails leaves the trajectory
+// infra_error, prompt_too_long, refused) are never scored; a scorer that fails leaves the trajectory
 // ungraded, it never pays 0 by accident; equal inputs give equal outputs.
 // Logic written in CEL is in package expression, verifiers behind HTTP in
 // package remote, the configuration file in package rewardfile.

@@ -17,6 +17,15 @@ var (
 	ErrUnknownModel = errors.New("the inference server does not serve this model")
 	// ErrTemplate occurs when a chat template is not one whose glue can be found.
 	ErrTemplate = errors.New("chat template not usable")
+	// ErrNoTemplate occurs when the server does not render conversations.
+	ErrNoTemplate = errors.New("the inference server does not render conversations")
+	// ErrDialect occurs when a server speaks no dialect that gives token ids.
+	ErrDialect = errors.New("the inference server speaks no usable dialect")
+	// ErrStopping occurs when a request is given up because the process stops.
+	ErrStopping = errors.New("stopping")
+
+	// errTakenOn: the server had the whole request before the attempt failed.
+	errTakenOn = errors.New("the server had the request")
 )
 
 // StatusError occurs when the server answers with a status other than 200.
@@ -31,17 +40,6 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("inference server: %s: %d %s: %s", e.Path, e.Status, http.StatusText(e.Status), e.Message)
 }
 
-// Refused says that the request itself is at fault: the same request can never
-// succeed. Other statuses speak of the server, its address or credentials.
-func (e *StatusError) Refused() bool {
-	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
-}
-
-// passing says that the same request may succeed later.
-func (e *StatusError) passing() bool {
-	return e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout
-}
-
 func statusError(path string, status int, body []byte) *StatusError {
 	const most = 500
 	if len(body) > most {
@@ -49,3 +47,35 @@ func statusError(path string, status int, body []byte) *StatusError {
 	}
 	return &StatusError{Path: path, Status: status, Message: strconv.QuoteToASCII(string(body))}
 }
+
+// SpentError occurs when a turn's budget of attempts or time is used up.
+type SpentError struct {
+	Attempts int
+	Last     error
+}
+
+func (e *SpentError) Error() string {
+	return fmt.Sprintf("given up after %d attempts: %v", e.Attempts, e.Last)
+}
+
+func (e *SpentError) Unwrap() error { return e.Last }
+
+// RefusedError occurs when the server refuses one request and takes others.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return "refused: " + e.Err.Error() }
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// FatalError occurs when the server refused everybody, so often and for so long that no
+// more work should be tried on it.
+type FatalError struct {
+	URL    string
+	InARow int
+	Err    error
+}
+
+func (e *FatalError) Error() string {
+	return fmt.Sprintf("%s gave nothing usable to %d requests in a row, the last: %v", e.URL, e.InARow, e.Err)
+}
+
+func (e *FatalError) Unwrap() error { return e.Err }

@@ -46,9 +46,9 @@ func NewTemplate(ctx context.Context, r Renderer, systemPrompt string, tools jso
 		history: []rollout.Message{{Role: "system", Content: systemPrompt}, {Role: "user", Content: "1 + 1 = ?"}},
 		tools:   tools,
 	}
-	closed, err := split(ctx, r, func(assistant string) Conversation { return t.closed(assistant) })
+	closing, err := t.closing(ctx, r)
 	if err != nil {
-		return nil, fmt.Errorf("an assistant's last message: %w", err)
+		return nil, err
 	}
 	// An observation of one token, so that the template's own can be counted: an empty
 	// one may join what is around it. And it must show: some templates leave a tool's
@@ -60,7 +60,19 @@ func NewTemplate(ctx context.Context, r Renderer, systemPrompt string, tools jso
 	if err != nil {
 		return nil, fmt.Errorf("an assistant's message before an observation: %w", err)
 	}
-	t.glue = rollout.Glue{Closing: closed.tail, Overhead: len(observed.tail) - 1}
+	if len(closing) == 0 {
+		// llama-server takes a last message of the assistant for the beginning of an
+		// answer and leaves it open. What follows it in every conversation closes it.
+		followed, err := split(ctx, r, func(assistant string) Conversation { return t.followed(assistant) })
+		if err != nil {
+			return nil, fmt.Errorf("an assistant's message before a question: %w", err)
+		}
+		closing = observed.tail[:firstDifference(observed.tail, followed.tail)]
+		if hasPrefix(observed.head, closing) { // it only begins the next message
+			closing = nil
+		}
+	}
+	t.glue = rollout.Glue{Closing: closing, Overhead: len(observed.tail) - 1}
 	t.head = observed.head
 	if len(t.glue.Closing) == 0 {
 		return nil, fmt.Errorf("%w: it does not close an assistant's message", ErrTemplate)
@@ -87,6 +99,20 @@ func (t *Template) Tail(ctx context.Context, r Renderer, observation string) ([]
 		return nil, fmt.Errorf("%w: it renders what stands before an observation differently for this one", ErrTemplate)
 	}
 	return all[len(t.head):], nil
+}
+
+// closing is what the template puts after an assistant's last message.
+func (t *Template) closing(ctx context.Context, r Renderer) ([]uint32, error) {
+	closed, err := split(ctx, r, func(assistant string) Conversation { return t.closed(assistant) })
+	if err != nil {
+		return nil, fmt.Errorf("an assistant's last message: %w", err)
+	}
+	return closed.tail, nil
+}
+
+func (t *Template) followed(assistant string) Conversation {
+	return Conversation{Tools: t.tools, Generate: true, Messages: t.messages(
+		rollout.Message{Role: "assistant", Content: assistant}, rollout.Message{Role: "user", Content: "2 + 2 = ?"})}
 }
 
 func (t *Template) closed(assistant string) Conversation {

@@ -15,12 +15,11 @@ import (
 
 type render func(messages []rollout.Message, tools json.RawMessage, generate bool) string
 
-// through renders by way of a fake server's /tokenize.
-func through(template render) inference.Renderer {
-	fake := &inferencetest.Fake{Template: template}
-	v := inference.NewVLLM(inference.Config{HTTP: fake.Client()})
-	return inference.RendererFunc(func(ctx context.Context, c inference.Conversation) ([]uint32, error) {
-		return v.Render(ctx, endpoint, c)
+// through renders by way of a fake server.
+func through(t *testing.T, dialect string, template render) inference.Renderer {
+	c := client(t, &inferencetest.Fake{Dialect: dialect, Template: template}, inference.Config{})
+	return inference.RendererFunc(func(ctx context.Context, conversation inference.Conversation) ([]uint32, error) {
+		return c.Render(ctx, endpoints, conversation, &inference.Turn{ID: "template"})
 	})
 }
 
@@ -33,7 +32,7 @@ func TestGlueIsFoundWhateverStandsBeforeTheText(t *testing.T) {
 		"one with a think block": {inferencetest.Thinking, "<|im_end|>\n<|im_start|>user\n<tool_response>\n42\n\n</tool_response><|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := through(c.template)
+			r := through(t, "", c.template)
 			tmpl, err := inference.NewTemplate(t.Context(), r, "Use the tool.", json.RawMessage(`[]`))
 			if err != nil {
 				t.Fatal(err)
@@ -52,6 +51,25 @@ func TestGlueIsFoundWhateverStandsBeforeTheText(t *testing.T) {
 	}
 }
 
+// llama-server leaves a last message of the assistant open, as if it were to be gone on
+// with: what closes it shows before the next message.
+func TestGlueIsFoundWhereALastMessageIsLeftOpen(t *testing.T) {
+	for _, template := range []render{inferencetest.Plain, inferencetest.Thinking} {
+		r := through(t, "llamacpp", template)
+		tmpl, err := inference.NewTemplate(t.Context(), r, "Use the tool.", json.RawMessage(`[]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rollouttest.Text(tmpl.Glue().Closing); !strings.HasPrefix(got, "<|im_end|>\n") {
+			t.Errorf("closing tokens are %q", got)
+		}
+		tail, err := tmpl.Tail(t.Context(), r, "42\n")
+		if err != nil || len(tail)-tmpl.Glue().Overhead != len("42\n") {
+			t.Errorf("Tail = %q, %v: want an observation of 3 tokens in it", rollouttest.Text(tail), err)
+		}
+	}
+}
+
 func TestTemplatesThatCannotBeUsed(t *testing.T) {
 	for name, template := range map[string]render{
 		"drops the assistant's text": func(m []rollout.Message, tools json.RawMessage, generate bool) string {
@@ -64,7 +82,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 			return inferencetest.Plain(m[:min(len(m), 3)], tools, generate)
 		},
 		"does not close a message": func(m []rollout.Message, tools json.RawMessage, generate bool) string {
-			return strings.TrimSuffix(inferencetest.Plain(m, tools, generate), "<|im_end|>\n")
+			return strings.ReplaceAll(inferencetest.Plain(m, tools, generate), "<|im_end|>\n", "")
 		},
 		"closes it differently before an observation": func(m []rollout.Message, tools json.RawMessage, generate bool) string {
 			s := inferencetest.Plain(m, tools, generate)
@@ -76,7 +94,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := inference.NewTemplate(t.Context(), through(template), "Use the tool.", nil); !errors.Is(err, inference.ErrTemplate) {
+			if _, err := inference.NewTemplate(t.Context(), through(t, "", template), "Use the tool.", nil); !errors.Is(err, inference.ErrTemplate) {
 				t.Errorf("error = %v, want ErrTemplate", err)
 			}
 		})
@@ -84,10 +102,10 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 }
 
 func TestAnObservationThatChangesWhatStandsBeforeItIsRefused(t *testing.T) {
-	r := through(func(m []rollout.Message, tools json.RawMessage, generate bool) string {
+	r := through(t, "", func(m []rollout.Message, tools json.RawMessage, generate bool) string {
 		return m[len(m)-1].Content[:min(1, len(m[len(m)-1].Content))] + inferencetest.Plain(m, tools, generate)
 	})
-	tmpl, err := inference.NewTemplate(t.Context(), through(inferencetest.Plain), "Use the tool.", nil)
+	tmpl, err := inference.NewTemplate(t.Context(), through(t, "", inferencetest.Plain), "Use the tool.", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,11 @@ func (r *Rollout) Sampled(c Completion) error {
 	turn := r.turn()
 	turn.Tokens = tokens.AppendIDs(turn.Tokens, c.Tokens...)
 	turn.Logprobs = tokens.AppendFloats(turn.Logprobs, c.Logprobs...)
-	turn.Versions = tokens.AppendVersion(turn.Versions, c.PolicyVersion, len(c.Tokens))
+	for _, v := range c.Versions {
+		turn.Versions = tokens.AppendVersion(turn.Versions, v.Version, v.Count)
+	}
+	turn.VersionSource = max(turn.VersionSource, c.Source)
+	turn.Attempts = uint32(max(0, c.Attempts))
 	custody.Seal(r.t)
 	turn.SampleEndedAt = timestamppb.New(c.Ended)
 	r.raw.WriteString(c.Text)
@@ -58,8 +62,14 @@ func (r *Rollout) check(s Sample, c Completion) bool {
 		r.fault("%d tokens, %d logprobs: must be equal", len(c.Tokens), len(c.Logprobs))
 	case len(c.Tokens) > s.MaxTokens:
 		r.fault("%d tokens sampled where at most %d were asked for", len(c.Tokens), s.MaxTokens)
+	case len(c.Tokens) == 0 && c.Finish != Aborted:
+		r.fault("an ending without a token: a policy that stops at once has sampled an end token")
+	case versioned(c.Versions) != len(c.Tokens):
+		r.fault("%d tokens, versions of %d: must be equal", len(c.Tokens), versioned(c.Versions))
 	case c.Prompt != nil && !slices.Equal(c.Prompt, s.Prompt):
-		r.fault("the server sampled on a prompt of %d tokens that is not the one of %d it was sent", len(c.Prompt), len(s.Prompt))
+		r.fault("%s", otherPrompt(s.Prompt, c.Prompt))
+	case c.Prompt == nil && c.PromptTokens > 0 && c.PromptTokens != len(s.Prompt):
+		r.fault("the server sampled on a prompt of %d tokens where %d were sent: it adds or drops some", c.PromptTokens, len(s.Prompt))
 	default:
 		for i, l := range c.Logprobs {
 			// l-l is 0 for every number but NaN and the infinities.
@@ -70,11 +80,31 @@ func (r *Rollout) check(s Sample, c Completion) bool {
 		}
 		return true
 	}
-	if r.open {
-		// The unfinished turn was never read, but its tokens were sampled: they stay.
-		r.turn().Text = toolcall.Strip(strings.ToValidUTF8(r.raw.String(), "\uFFFD"))
-	}
 	return false
+}
+
+func versioned(vs []Versions) int {
+	n := 0
+	for _, v := range vs {
+		n += v.Count
+	}
+	return n
+}
+
+// otherPrompt says in what the prompt that was sampled on differs from the one sent.
+func otherPrompt(sent, used []uint32) string {
+	at := 0
+	for at < min(len(sent), len(used)) && sent[at] == used[at] {
+		at++
+	}
+	s := fmt.Sprintf("the server sampled on another prompt: %d tokens sent, %d used, the first difference is at index %d", len(sent), len(used), at)
+	switch {
+	case len(used) > len(sent) && slices.Equal(used[len(used)-len(sent):], sent):
+		s += fmt.Sprintf(": it put %d tokens before it (a BOS?)", len(used)-len(sent))
+	case len(used) < len(sent) && slices.Equal(sent[len(sent)-len(used):], used):
+		s += fmt.Sprintf(": it dropped the first %d", len(sent)-len(used))
+	}
+	return s
 }
 
 // decide reads a turn that is complete.

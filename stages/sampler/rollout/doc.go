@@ -22,7 +22,8 @@
 //  3. Give the answer to Sampled, Executed or Observed, and ask Next again. A rollout
 //     may leave the process only when Next says Call: the trajectory then travels
 //     whole, and whoever has the execution goes on with it.
-//  4. Where the world fails for good, GiveUp.
+//  4. Where the world fails for good, GiveUp; where the policy's server refuses to go on,
+//     Refuse; where what it does cannot be trained on, Fault. None of them is graded.
 //
 // The first Sample is the same for all members of a group: ask for it once, with as
 // many completions as there are members.

@@ -104,30 +104,61 @@ func (r *Rollout) Next() Step {
 	return s
 }
 
-// GiveUp ends the trajectory, ungraded, because the world failed. One that has ended
-// stays as it is.
+// Attempted notes how many requests gave nothing usable for the turn that it wants now,
+// before that ends the trajectory.
+func (r *Rollout) Attempted(n int) { r.t.FailedAttempts = uint32(max(0, n)) }
+
+// GiveUp ends the trajectory, ungraded, because the world failed. Like Fault and Refuse
+// it leaves one that has ended as it is.
 func (r *Rollout) GiveUp(detail string, now time.Time) {
 	if r.t.GetEndReason() != 0 {
 		return
 	}
 	r.now = now
-	r.end(sluicev1.EndReason_END_REASON_INFRA_ERROR, r.turn().GetText(), detail)
+	r.end(sluicev1.EndReason_END_REASON_INFRA_ERROR, r.text(), detail)
 }
 
 // Fault ends the trajectory, ungraded, because of what the policy's server does with it.
 func (r *Rollout) Fault(detail string, now time.Time) {
+	if r.t.GetEndReason() != 0 {
+		return
+	}
 	r.now = now
 	r.fault("%s", detail)
 }
 
+// Refuse ends the trajectory with what it has, ungraded, because the policy's server
+// will not go on with it.
+func (r *Rollout) Refuse(detail string, now time.Time) {
+	if r.t.GetEndReason() != 0 {
+		return
+	}
+	r.now = now
+	r.end(sluicev1.EndReason_END_REASON_REFUSED, r.text(), r.where()+detail)
+}
+
 // fault ends the trajectory because what the policy's server sent cannot be trained on.
 func (r *Rollout) fault(format string, args ...any) {
+	r.end(sluicev1.EndReason_END_REASON_PROTOCOL_FAULT, r.text(), r.where()+fmt.Sprintf(format, args...))
+}
+
+// where names the turn at hand.
+func (r *Rollout) where() string {
 	at := len(r.t.GetTurns())
 	if r.open || r.observing {
 		at--
 	}
-	r.end(sluicev1.EndReason_END_REASON_PROTOCOL_FAULT, r.turn().GetText(),
-		fmt.Sprintf("turn %d: ", at)+fmt.Sprintf(format, args...))
+	return fmt.Sprintf("turn %d: ", at)
+}
+
+// text is the last turn's. One that was aborted and is not gone on with was never read,
+// but its tokens were sampled: they stay, and so does their text.
+func (r *Rollout) text() string {
+	if r.open {
+		r.turn().Text = toolcall.Strip(strings.ToValidUTF8(r.raw.String(), "\uFFFD"))
+		return ""
+	}
+	return r.turn().GetText()
 }
 
 func (r *Rollout) end(reason sluicev1.EndReason, finalText, detail string) {

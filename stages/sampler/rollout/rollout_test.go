@@ -94,6 +94,7 @@ func TestEveryTrajectoryEndsWithinItsBudgets(t *testing.T) {
 					c.Tokens, c.Text, c.Finish = c.Tokens[:step.MaxTokens], raw[:step.MaxTokens], rollout.Length
 				}
 				c.Logprobs = make([]float32, len(c.Tokens))
+				c.Versions = []rollout.Versions{{Version: 1, Count: len(c.Tokens)}}
 				before = append(step.Prompt, c.Tokens...)
 				err = r.Sampled(c)
 			case rollout.Call:
@@ -119,7 +120,7 @@ func TestABrokenCustodyEndsTheTrajectory(t *testing.T) {
 		r := rollout.Start(config(t), p, 0, 1, rollouttest.Prompt(rollout.Conversation(p, "Use the tool.")), epoch)
 		const raw = "<tool_call>\n<function=code_interpreter>\n<parameter=code>\nprint(1)\n</parameter>\n</function>\n</tool_call><|im_end|>"
 		call := rollouttest.Tokens(raw)
-		if err := r.Sampled(rollout.Completion{Tokens: call, Logprobs: make([]float32, len(call)), Text: rollouttest.WithoutSpecial(raw), PolicyVersion: 3, Started: epoch, Ended: epoch}); err != nil {
+		if err := r.Sampled(rollout.Completion{Tokens: call, Logprobs: make([]float32, len(call)), Text: rollouttest.WithoutSpecial(raw), Versions: []rollout.Versions{{Version: 1, Count: len(call)}}, Started: epoch, Ended: epoch}); err != nil {
 			t.Fatal(err)
 		}
 		return r.Trajectory()

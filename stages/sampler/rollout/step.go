@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/sluice-rl/sluice/schemas/sluicev1"
 )
 
 // ErrOutOfTurn occurs when an answer comes that was not asked for.
@@ -65,11 +67,23 @@ type Completion struct {
 	// Text is the tokens' text without special tokens.
 	Text   string
 	Finish Finish
-	// PolicyVersion sampled these tokens.
-	PolicyVersion uint32
-	// Prompt is what the server says it was given; nil where it does not say.
-	Prompt         []uint32
+	// Versions sampled these tokens, in their order; the counts add up to their number.
+	Versions []Versions
+	// Source is how that is known.
+	Source sluicev1.VersionSource
+	// Prompt is what the server says it sampled on; nil where it does not say.
+	Prompt []uint32
+	// PromptTokens is how many tokens the server says that was; 0 where it does not say.
+	PromptTokens int
+	// Attempts is how many requests servers have taken on for the turn so far.
+	Attempts       int
 	Started, Ended time.Time
+}
+
+// Versions is a policy version and how many tokens in a row it sampled.
+type Versions struct {
+	Version uint32
+	Count   int
 }
 
 // Glue is what the chat template puts after an assistant's text.

@@ -145,7 +145,10 @@ func (p *player) play(b block) string {
 	case "travel":
 		p.r, err = travel(p.t, p.r)
 	case "give-up":
+		p.r.Attempted(int(number(opts, "attempts", 0)))
 		p.r.GiveUp(input, epoch)
+	case "refuse":
+		p.r.Refuse(input, epoch)
 	default:
 		p.t.Fatalf("no command %q", args[0])
 	}
@@ -198,10 +201,20 @@ func promptOf(question string, opts map[string]string) *sluicev1.Prompt {
 func completion(t *testing.T, step rollout.Step, raw string, opts map[string]string) rollout.Completion {
 	c := rollout.Completion{
 		Tokens: rollouttest.Tokens(raw), Text: rollouttest.WithoutSpecial(raw),
-		PolicyVersion: number(opts, "version", 1), Started: epoch, Ended: epoch,
+		Started: epoch, Ended: epoch, Attempts: int(number(opts, "attempts", 1)),
 	}
+	c.Versions = []rollout.Versions{{Version: number(opts, "version", 1), Count: len(c.Tokens) - int(number(opts, "unversioned", 0))}}
 	if s, ok := step.(rollout.Sample); ok {
-		c.Prompt = s.Prompt
+		switch opts["prompt"] {
+		case "":
+			c.Prompt = s.Prompt
+		case "bos":
+			c.Prompt = append([]uint32{1}, s.Prompt...)
+		case "cut":
+			c.Prompt = s.Prompt[3:]
+		case "unsaid":
+			c.PromptTokens = int(number(opts, "prompt_tokens", 0))
+		}
 	}
 	if _, ok := opts["other_prompt"]; ok {
 		c.Prompt = rollouttest.Tokens("something else")
@@ -259,6 +272,9 @@ func describe(r *rollout.Rollout) string {
 	if t.GetEndDetail() != "" {
 		s += ": " + t.GetEndDetail()
 	}
+	if t.GetFailedAttempts() > 0 {
+		s += fmt.Sprintf(" (%d attempts)", t.GetFailedAttempts())
+	}
 	s += fmt.Sprintf("\nfinal text %q\ncode calls %d, executions %d\n", t.GetFinalText(), t.GetCodeCalls(), t.GetExecutions())
 	for i, turn := range t.GetTurns() {
 		kind := cmp.Or(schemas.EnumText(turn.GetKind()), "unspecified")
@@ -271,6 +287,9 @@ func describe(r *rollout.Rollout) string {
 		}
 		if turn.GetAborts() > 0 {
 			s += fmt.Sprintf(", aborted %d times", turn.GetAborts())
+		}
+		if turn.GetAttempts() > 1 {
+			s += fmt.Sprintf(", %d attempts", turn.GetAttempts())
 		}
 		s += "\n"
 	}

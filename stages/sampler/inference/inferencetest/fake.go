@@ -1,6 +1,7 @@
-// Package inferencetest is a fake inference server in vLLM's dialect, for tests: its
-// tokens are bytes, its template is a function and its policy is a script. It serves
-// without sockets, so that it works in virtual time too.
+// Package inferencetest is a fake inference server for tests, in the dialects of vLLM,
+// SGLang, llama-server and an OpenAI endpoint: its tokens are bytes, its template is a
+// function and its policy is a script. It serves without sockets, so that it works in
+// virtual time too, and does on demand what servers are known to get wrong.
 package inferencetest
 
 import (
@@ -9,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,8 +19,13 @@ import (
 	"github.com/sluice-rl/sluice/stages/sampler/rollout/rollouttest"
 )
 
-// ErrRefused is what a client gets while the fake is away.
-var ErrRefused = errors.New("connection refused")
+var (
+	// ErrRefused is what a client gets while the fake is away.
+	ErrRefused = errors.New("connection refused")
+	// ErrCut is what a client gets whose connection was cut after the fake had the
+	// request.
+	ErrCut = errors.New("connection reset by peer")
+)
 
 // Ask is one request for completions as the fake policy sees it.
 type Ask struct {
@@ -38,35 +46,73 @@ type Answer struct {
 	// Raw is the text with special tokens; its bytes are the tokens, the end token
 	// <|im_end|> included.
 	Raw string
-	// Finish is stop where empty.
+	// Finish is the server's word, stop where empty; "null" is JSON's null.
 	Finish string
 	// LogprobsMissing drops that many logprobs off the end.
 	LogprobsMissing int
+	// Logprob stands for every logprob, as JSON writes it, where not empty.
+	Logprob string
 	// WithoutTokenIDs leaves the ids out, as an old server does.
 	WithoutTokenIDs bool
+	// IDsMissing drops that many token ids off the end, as a parser of tool calls does;
+	// text, logprobs and usage keep them.
+	IDsMissing int
+	// LastToken is the id of the last token, where not 0.
+	LastToken int64
+	// Versions are of the tokens, in order; the last goes on to the end.
+	Versions []Version
 }
 
-// Fake is the server. Set its fields before use; Away, Status and Version may be
-// changed while it runs, with Set.
+// Version says which weights sampled the next Count tokens.
+type Version struct {
+	Word  any
+	Count int
+}
+
+// Fake is the server. Set its fields before use; those behind mu may be changed while it
+// runs, with Set.
 type Fake struct {
 	// Policy answers with n completions.
 	Policy func(Ask) []Answer
 	// Template renders; nil: Plain.
 	Template func(messages []rollout.Message, tools json.RawMessage, generate bool) string
+	// Dialect is vllm where empty: vllm-generate, sglang, llamacpp, openai.
+	Dialect string
 	// Models are served; nil: "fake".
 	Models []string
+	// Owner is what the list of models names; "": what the dialect's server does.
+	Owner string
 	// MaxModelLen is what /v1/models says; 0 means 32768.
 	MaxModelLen int
 	// Latency is how long a request for completions takes.
 	Latency time.Duration
+	// RunsOn keeps the id of a request that was cut for so long: the same id gets 400
+	// 'already running'.
+	RunsOn time.Duration
+	// BOS is put before every prompt; TruncateTo keeps that many tokens of a prompt's
+	// end; WithoutPrompt keeps back what was sampled on.
+	BOS           bool
+	TruncateTo    int
+	WithoutPrompt bool
+	// Extra is added to the count of sampled tokens that the server states.
+	Extra int
+	// WeightVersion is SGLang's word for its weights.
+	WeightVersion any
 
 	mu sync.Mutex
-	// Away refuses connections. Status answers everything with it, where not 0.
-	Away    bool
-	Status  int
-	Version *uint32
-	asks    []Ask
-	paths   map[string]int
+	// Away refuses connections. Status answers everything with it, where not 0; Sampling
+	// only what asks for completions, with Message. Cut cuts the next connections after
+	// the request was read; Hang never answers anything.
+	Away     bool
+	Status   int
+	Sampling int
+	Message  string
+	Cut      int
+	Hang     bool
+	Version  *uint32
+	asks     []Ask
+	running  map[string]time.Time
+	paths    map[string]int
 }
 
 // Set changes the fake while it runs.
@@ -96,21 +142,28 @@ func (f *Fake) Client() *http.Client { return &http.Client{Transport: f} }
 // RoundTrip serves one request.
 func (f *Fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	f.mu.Lock()
-	away, status := f.Away, f.Status
+	away, status, hang := f.Away, f.Status, f.Hang
 	if f.paths == nil {
-		f.paths = map[string]int{}
+		f.paths, f.running = map[string]int{}, map[string]time.Time{}
 	}
 	f.paths[req.URL.Path]++
 	f.mu.Unlock()
 	if away {
 		return nil, ErrRefused
 	}
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.WroteRequest != nil {
+		trace.WroteRequest(httptrace.WroteRequestInfo{})
+	}
+	if hang {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
 	w := httptest.NewRecorder()
 	if status != 0 {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, `{"error":{"message":"the fake was told to"}}`)
-	} else {
-		f.serve(w, req)
+	} else if err := f.serve(w, req); err != nil {
+		return nil, err
 	}
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -118,133 +171,159 @@ func (f *Fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func (f *Fake) serve(w http.ResponseWriter, req *http.Request) {
+func (f *Fake) serve(w http.ResponseWriter, req *http.Request) error {
+	front := fronts[f.Dialect]
 	switch req.URL.Path {
 	case "/v1/models":
-		f.models(w)
+		f.models(w, front.owner)
 	case "/health":
-	case "/tokenize":
-		f.tokenize(w, req)
-	case "/v1/completions":
-		f.complete(w, req)
+	case front.path:
+		return front.complete(f, w, req)
 	default:
+		if serve := front.more[req.URL.Path]; serve != nil {
+			serve(f, w, req)
+			return nil
+		}
 		http.Error(w, "no such path", http.StatusNotFound)
 	}
+	return nil
 }
 
-func (f *Fake) models(w http.ResponseWriter) {
+func (f *Fake) models(w http.ResponseWriter, owner string) {
 	type model struct {
-		ID          string `json:"id"`
-		MaxModelLen int    `json:"max_model_len"`
+		ID          string         `json:"id"`
+		OwnedBy     string         `json:"owned_by"`
+		MaxModelLen int            `json:"max_model_len"`
+		Meta        map[string]int `json:"meta,omitempty"`
+	}
+	if f.Owner != "" {
+		owner = f.Owner
 	}
 	models := []model{}
 	length := f.MaxModelLen
 	if length == 0 {
 		length = 32768
 	}
-	for _, name := range f.Models {
-		models = append(models, model{name, length})
+	names := f.Models
+	if names == nil {
+		names = []string{"fake"}
 	}
-	if f.Models == nil {
-		models = append(models, model{"fake", length})
+	for _, name := range names {
+		models = append(models, model{ID: name, OwnedBy: owner, MaxModelLen: length})
 	}
 	reply(w, map[string]any{"object": "list", "data": models})
 }
 
-func (f *Fake) tokenize(w http.ResponseWriter, req *http.Request) {
-	var ask struct {
-		Messages            []rollout.Message `json:"messages"`
-		Tools               json.RawMessage   `json:"tools"`
-		AddGenerationPrompt bool              `json:"add_generation_prompt"`
-		Arguments           map[string]bool   `json:"chat_template_kwargs"`
+// render fills the template in.
+func (f *Fake) render(messages []rollout.Message, tools json.RawMessage, generate bool) string {
+	if f.Template == nil {
+		return Plain(messages, tools, generate)
 	}
-	if !read(w, req, &ask) {
-		return
-	}
-	if ask.Arguments["enable_thinking"] {
-		http.Error(w, "thinking is on", http.StatusBadRequest)
-		return
-	}
-	render := f.Template
-	if render == nil {
-		render = Plain
-	}
-	tokens := rollouttest.Tokens(render(ask.Messages, ask.Tools, ask.AddGenerationPrompt))
-	reply(w, map[string]any{"count": len(tokens), "tokens": tokens, "max_model_len": 32768})
+	return f.Template(messages, tools, generate)
 }
 
-func (f *Fake) complete(w http.ResponseWriter, req *http.Request) {
-	var in struct {
-		Model             string   `json:"model"`
-		RequestID         string   `json:"request_id"`
-		Prompt            []uint32 `json:"prompt"`
-		N                 int      `json:"n"`
-		MaxTokens         int      `json:"max_tokens"`
-		Seed              uint64   `json:"seed"`
-		Logprobs          *int     `json:"logprobs"`
-		ReturnTokenIDs    bool     `json:"return_token_ids"`
-		SkipSpecial       bool     `json:"skip_special_tokens"`
-		StopTokenIDs      []uint32 `json:"stop_token_ids"`
-		Temperature       float64  `json:"temperature"`
-		TopP              float64  `json:"top_p"`
-		TopK              int      `json:"top_k"`
-		MinP              *float64 `json:"min_p"`
-		RepetitionPenalty *float64 `json:"repetition_penalty"`
-		Presence          *float64 `json:"presence_penalty"`
-		Frequency         *float64 `json:"frequency_penalty"`
-	}
-	if !read(w, req, &in) {
-		return
-	}
-	ask := Ask{
-		Prompt: rollouttest.Text(in.Prompt), N: in.N, MaxTokens: in.MaxTokens, TopK: in.TopK, Seed: in.Seed,
-		Temperature: in.Temperature, TopP: in.TopP, RequestID: in.RequestID, Model: in.Model, ReturnTokenIDs: in.ReturnTokenIDs,
-		SkipSpecial: in.SkipSpecial, Logprobs: in.Logprobs, MinP: in.MinP, RepetitionPenalty: in.RepetitionPenalty,
-		StopTokenIDs: in.StopTokenIDs, PresencePenalty: in.Presence, FrequencyPenalty: in.Frequency,
-	}
+// policy has a request sampled. A status that is not 0 has been answered.
+func (f *Fake) policy(w http.ResponseWriter, req *http.Request, ask Ask) ([]Answer, bool, error) {
 	f.mu.Lock()
+	status, message := f.Sampling, f.Message
+	if until, ok := f.running[ask.RequestID]; ok && time.Now().Before(until) {
+		status, message = http.StatusBadRequest, "Request id "+ask.RequestID+" already running"
+	}
 	f.asks = append(f.asks, ask)
-	version := f.Version
+	cut := f.Cut > 0
+	if cut {
+		f.Cut--
+		f.running[ask.RequestID] = time.Now().Add(f.RunsOn)
+	}
 	f.mu.Unlock()
+	if status != 0 {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message}})
+		return nil, false, nil
+	}
 	if f.Latency > 0 {
 		select {
 		case <-time.After(f.Latency):
 		case <-req.Context().Done():
-			return
+			return nil, false, req.Context().Err()
 		}
 	}
-	choices := []map[string]any{}
-	for i, a := range f.Policy(ask) {
-		choices = append(choices, a.choice(i, in.Prompt, in.MaxTokens))
+	if cut {
+		return nil, false, ErrCut
 	}
-	out := map[string]any{"object": "text_completion", "model": in.Model, "choices": choices}
-	if version != nil {
-		out["policy_version"] = *version
-	}
-	reply(w, out)
+	return f.Policy(ask), true, nil
 }
 
-func (a Answer) choice(index int, prompt []uint32, maxTokens int) map[string]any {
-	finish := a.Finish
-	raw := a.Raw
+// prompt is what the server says, or does not say, that it sampled on.
+func (f *Fake) prompt(sent []uint32) []uint32 {
+	if f.TruncateTo > 0 && len(sent) > f.TruncateTo {
+		sent = sent[len(sent)-f.TruncateTo:]
+	}
+	if f.BOS {
+		sent = append([]uint32{1}, sent...)
+	}
+	return sent
+}
+
+// sampled is an answer as a server has it: cut to the tokens asked for.
+type sampled struct {
+	text, finish string
+	tokens       []int64
+	ids          []int64 // those that are stated
+	logprobs     []json.RawMessage
+	usage        int
+}
+
+func (f *Fake) sampled(a Answer, maxTokens int) sampled {
+	raw, finish := a.Raw, a.Finish
 	if len(raw) > maxTokens {
 		raw, finish = raw[:maxTokens], "length"
 	}
 	if finish == "" {
 		finish = "stop"
 	}
-	logprobs := make([]float64, max(0, len(raw)-a.LogprobsMissing))
-	for i := range logprobs {
-		logprobs[i] = -0.125 * float64(i%7)
+	s := sampled{text: rollouttest.WithoutSpecial(raw), finish: finish, usage: len(raw) + f.Extra}
+	for i := range len(raw) {
+		s.tokens = append(s.tokens, int64(raw[i]))
 	}
-	c := map[string]any{
-		"index": index, "text": rollouttest.WithoutSpecial(raw), "finish_reason": finish,
-		"logprobs": map[string]any{"token_logprobs": logprobs}, "prompt_token_ids": prompt, "token_ids": rollouttest.Tokens(raw),
+	if a.LastToken != 0 {
+		s.tokens[len(s.tokens)-1] = a.LastToken
 	}
+	s.ids = s.tokens[:len(s.tokens)-a.IDsMissing]
 	if a.WithoutTokenIDs {
-		delete(c, "token_ids")
+		s.ids = nil
 	}
-	return c
+	for i := range max(0, len(raw)-a.LogprobsMissing) {
+		value := json.RawMessage(strings.TrimRight(strings.TrimRight(fixed(-0.125*float64(i%7)), "0"), "."))
+		if a.Logprob != "" {
+			value = json.RawMessage(a.Logprob)
+		}
+		s.logprobs = append(s.logprobs, value)
+	}
+	return s
+}
+
+// word is a finish reason as JSON has it.
+func (s sampled) word() any {
+	if s.finish == "null" {
+		return nil
+	}
+	return s.finish
+}
+
+// spans are the versions as servers state them: half open ranges.
+func (a Answer) spans(n int) []map[string]any {
+	var out []map[string]any
+	at := 0
+	for i, v := range a.Versions {
+		end := min(at+v.Count, n)
+		if i == len(a.Versions)-1 {
+			end = n
+		}
+		out = append(out, map[string]any{"version": v.Word, "start": at, "end": end})
+		at = end
+	}
+	return out
 }
 
 // Plain is the template of package rollouttest; tools do not show in it.

@@ -62,8 +62,9 @@ func (s Script) Play(r *rollout.Rollout, now time.Time) error {
 func (c Completion) answer(s rollout.Sample, now time.Time) rollout.Completion {
 	a := rollout.Completion{
 		Tokens: Tokens(c.Raw), Logprobs: c.Logprobs, Text: WithoutSpecial(c.Raw),
-		Prompt: s.Prompt, PolicyVersion: 1, Started: now, Ended: now,
+		Prompt: s.Prompt, Started: now, Ended: now, Attempts: 1,
 	}
+	a.Versions = []rollout.Versions{{Version: 1, Count: len(a.Tokens)}}
 	switch {
 	case c.Aborted:
 		a.Finish = rollout.Aborted
