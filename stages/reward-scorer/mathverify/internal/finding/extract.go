@@ -156,6 +156,9 @@ func amountAnswer(text string, _ bool) (string, bool) {
 // saidAnswer is the answer of a text that is prose.
 func saidAnswer(text string, compat bool) (string, bool) {
 	text = turnOf(text)
+	if countWords(text) == 0 && !hasFormula(text) {
+		return "", false // it is an answer, not said but written
+	}
 	if !compat && len(text) < 200 && clean(text) {
 		return text, true
 	}

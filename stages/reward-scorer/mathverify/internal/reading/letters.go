@@ -58,6 +58,11 @@ func (l *lexer) letters() {
 		l.pos = end + len("'clock")
 		return
 	}
+	if n := len(l.out); n > 1 && l.out[n-1].Op("{") && (l.out[n-2].cmd("begin") || l.out[n-2].cmd("end")) {
+		l.emit(TLetter, run) // the name of an environment
+		l.pos = end
+		return
+	}
 	start := l.spaced || l.pos == 0
 	switch {
 	case len(run) == 1 && l.article(run, end):
