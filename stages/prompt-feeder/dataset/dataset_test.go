@@ -54,7 +54,7 @@ func TestNormalise(t *testing.T) {
 			Row{"4", "Q", "1", "dapo_math"}},
 		{"GSM8K", `{"question":"Q","answer":"2*3=<<2*3=6>>6\n#### 1,006"}`, Row{"4", "Q", "1006", "gsm8k"}},
 		{"plain", `{"question":"Q","answer":"\\frac12","id":9}`, Row{"9", "Q", `\frac12`, "math"}},
-		{"plain with problem and a decimal", `{"problem":"Q","answer":27.0,"id":0}`, Row{"0", "Q", "27.0", "math"}},
+		{"plain with problem and a decimal", `{"problem":"Q","answer":27.0,"id":0}`, Row{"0", "Q", "27", "math"}},
 	} {
 		got, err := Normalise(object(t, c.row), 4, "")
 		if err != nil || got != c.want {
@@ -178,10 +178,94 @@ func TestPrepare(t *testing.T) {
 
 func TestPrepareRefusesADevSplitThatLeavesNothing(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.jsonl")
-	write(t, in, `{"question":"Q","answer":"1"}`+"\n"+`{"question":"Q","answer":"2"}`)
-	for _, dev := range []int{2, 3, -1} {
+	write(t, in, `{"question":"Q","answer":"1"}`+"\n"+`{"question":"R","answer":"2"}`)
+	for _, dev := range []int{2, 3, -2} {
 		if _, err := Prepare(PrepareConfig{Input: in, OutDir: t.TempDir(), Dev: dev}, nil); !errors.Is(err, ErrSplit) {
 			t.Errorf("dev %d of 2 rows: error %v, want ErrSplit", dev, err)
+		}
+	}
+}
+
+// No question of dev is trained on, however often and in whatever spelling it stands; the
+// counts say what became of repeats.
+func TestNoQuestionOfDevIsTrainedOn(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	var lines []string
+	for i := range 40 {
+		lines = append(lines, fmt.Sprintf(`{"question":"What is %d?","answer":%d,"id":%d}`, i%20, i%20+i/35, i))
+	}
+	lines[25] = `{"question":"  what\tIS 5? ","answer":5}`
+	write(t, in, strings.Join(lines, "\n"))
+	for _, dedupe := range []bool{false, true} {
+		out := t.TempDir()
+		m, err := Prepare(PrepareConfig{Input: in, OutDir: out, Seed: 42, Dev: 4, Dedupe: dedupe}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := [6]int{20, 20, 5, 4, 32, 4}
+		if dedupe {
+			want = [6]int{20, 20, 5, 4, 16, 0}
+		}
+		if got := [6]int{m.Questions, m.RepeatedQuestions, m.ConflictingAnswers, m.Dev, m.Train, m.DevRepeatsLeftOut}; got != want {
+			t.Errorf("dedupe %t: questions, repeats, conflicts, dev, train, left out are %v, want %v", dedupe, got, want)
+		}
+		dev := map[string]bool{}
+		for _, file := range []string{DevFile, TrainFile} {
+			f, err := Open(filepath.Join(out, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for i := range f.Len() {
+				row, err := f.Row(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if q := normalQuestion(row.Question); file == DevFile {
+					dev[q] = true
+				} else if dev[q] {
+					t.Errorf("dedupe %t: %q is in dev and in train", dedupe, row.Question)
+				}
+			}
+		}
+	}
+	m, err := Prepare(PrepareConfig{Input: in, OutDir: t.TempDir(), Seed: 42, Dev: DevAuto}, nil)
+	if err != nil || m.Dev != 2 {
+		t.Errorf("auto keeps %d of 20 questions apart, %v; want 2", m.Dev, err)
+	}
+	if _, err := Prepare(PrepareConfig{Input: in, OutDir: t.TempDir(), Dev: 20}, nil); !errors.Is(err, ErrSplit) || !strings.Contains(err.Error(), "--dev") {
+		t.Errorf("dev of all questions: %v, want ErrSplit naming --dev", err)
+	}
+}
+
+// What would be damaged silently is refused, or kept and told of.
+func TestSilentDamage(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	write(t, in, strings.Join([]string{
+		"\ufeff" + `{"question":"first, behind a byte order mark","answer":27.0}`,
+		"{\"question\":\"caf\xe9\",\"answer\":\"1\"}",
+		`{"question":"a\u0000b","answer":"1"}`,
+		`{"prompt":[{"role":"system","content":"be brief"},{"role":"user","content":"Q"}],"reward_model":{"ground_truth":["1","2"]}}`,
+		`{"question":"text stays","answer":"27.0"}`,
+	}, "\n"))
+	out := t.TempDir()
+	m, err := Prepare(PrepareConfig{Input: in, OutDir: out}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Used != 3 || m.Refused[ReasonNotUTF8] != 1 || m.Refused[ReasonNUL] != 1 || m.Notes["system_message"] != 1 || m.Notes["further_answers"] != 1 {
+		t.Errorf("manifest %+v: want 3 used, Latin-1 and NUL refused, the system message and the further answer told of", m)
+	}
+	b, err := os.ReadFile(filepath.Join(out, TrainFile))
+	if err != nil || !strings.Contains(string(b), `"answer":"27",`) || !strings.Contains(string(b), `"answer":"27.0",`) {
+		t.Errorf("%s, %v: want the number 27.0 as 27 and the text as it was", b, err)
+	}
+	for content, name := range map[string]string{
+		"\x1f\x8b\x08": "gzip", "\x28\xb5\x2f\xfd": "zstd", "PK\x03\x04": "xlsx", "ARROW1\x00": "Arrow", ` [{"question":"Q"}]`: "JSON array", "version https://git-lfs": "Git LFS",
+	} {
+		write(t, in, content)
+		if _, err := Prepare(PrepareConfig{Input: in, OutDir: out}, nil); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: %v, want ErrUnreadable that names %s", content, err, name)
 		}
 	}
 }

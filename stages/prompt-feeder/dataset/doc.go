@@ -10,8 +10,9 @@
 // refusals by reason, SHA-256 of each file).
 //
 // Promises: a row is either used as it is or refused with its number and a reason; an
-// answer or id of 0 is a value, not a missing one; the same rows and seed give the same
-// files, and with the same seed the split is that of Python's
-// random.Random(seed).shuffle. Reading back takes memory for one row, whatever the
+// answer or id of 0 is a value, not a missing one; what is left out of a used row is
+// counted; no question of dev.jsonl stands in train.jsonl, in whatever spelling; the same
+// rows and seed give the same files, and where no question repeats, the split is that of
+// Python's random.Random(seed).shuffle. Reading back takes memory for one row, whatever the
 // size of the file.
 package dataset

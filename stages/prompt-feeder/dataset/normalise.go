@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Row is one problem as every other part of Sluice knows it.
@@ -32,6 +33,8 @@ const (
 	ReasonAnswerEmpty     Reason = "answer_empty"
 	ReasonAnswerNotScalar Reason = "answer_not_text_or_number"
 	ReasonIDNotScalar     Reason = "id_not_text_or_number"
+	ReasonNotUTF8         Reason = "not_utf8"
+	ReasonNUL             Reason = "nul_character"
 )
 
 // RefusedError says why one row cannot be used. It wraps ErrRefused.
@@ -125,6 +128,27 @@ func promptText(prompt any) (string, error) {
 	return content, nil
 }
 
+// leftOut names what a row has that its problem will not have.
+func leftOut(o Object) []string {
+	var what []string
+	if list, ok := o["prompt"].([]any); ok {
+		for _, m := range list {
+			if message, ok := m.(Object); ok && message["role"] == "system" && len(list) > 1 {
+				what = append(what, "system_message")
+				break
+			}
+		}
+	}
+	reward, _ := o["reward_model"].(Object)
+	for _, answer := range []any{o["answer"], reward["ground_truth"]} {
+		if list, ok := answer.([]any); ok && len(list) > 1 {
+			what = append(what, "further_answers")
+			break
+		}
+	}
+	return what
+}
+
 func normalisePlain(o Object, question string, index int, source string) (Row, error) {
 	answer := o["answer"]
 	fallback := "math"
@@ -158,6 +182,14 @@ func build(question string, answer, id, source any, index int, defaultSource str
 	if s, ok := source.(string); ok && s != "" {
 		row.DataSource = s
 	}
+	for _, f := range []struct{ name, text string }{{"question", row.Question}, {"answer", row.Answer}, {"id", row.ID}, {"data_source", row.DataSource}} {
+		if !utf8.ValidString(f.text) {
+			return Row{}, refuse(ReasonNotUTF8, "the %s is no UTF-8: convert the file, from Latin-1 perhaps", f.name)
+		}
+		if strings.ContainsRune(f.text, 0) {
+			return Row{}, refuse(ReasonNUL, "the %s holds a NUL character", f.name)
+		}
+	}
 	if n := row.size(); n > MaxText {
 		return Row{}, refuse(ReasonTooLong, "question, answer and id have %d bytes, want at most %d", n, MaxText)
 	}
@@ -177,6 +209,12 @@ func answerText(v any) (string, error) {
 		return "", refuse(ReasonAnswerMissing, "there is no reference answer")
 	}
 	s, ok := scalar(v)
+	if _, text := v.(string); !text {
+		// 27.0 is how a table writes the number 27.
+		if whole, zeros, dot := strings.Cut(s, "."); dot && strings.Trim(zeros, "0") == "" {
+			s = whole
+		}
+	}
 	if !ok {
 		return "", refuse(ReasonAnswerNotScalar, "the answer is %s, want text or a number", kind(v))
 	}
@@ -200,7 +238,7 @@ func idText(v any, index int) (string, error) {
 	return s, nil
 }
 
-// scalar writes text and numbers as they stand, so that 0 stays "0" and 27.0 "27.0".
+// scalar writes text and numbers as they stand, so that 0 stays "0".
 func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

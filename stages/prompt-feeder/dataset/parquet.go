@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -191,7 +190,7 @@ func scalarOf(v parquet.Value) any {
 	case parquet.Double:
 		return v.Double()
 	case parquet.ByteArray, parquet.FixedLenByteArray:
-		return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD")
+		return string(v.ByteArray()) // Normalise refuses what is no UTF-8
 	}
 	return v.String()
 }

@@ -30,8 +30,10 @@ type PrepareConfig struct {
 	// are replaced.
 	OutDir string
 	Seed   uint64
-	// Dev is how many rows are kept apart, from 0 to below the number of rows.
+	// Dev is how many questions are kept apart, from 0 to below their number, or DevAuto.
 	Dev int
+	// Dedupe keeps the first row of each question alone.
+	Dedupe bool
 	// DataSource names rows that do not say where they are from.
 	DataSource string
 }
@@ -56,8 +58,19 @@ type Manifest struct {
 	// The first 100 refused rows.
 	Refusals []Refusal `json:"refusals"`
 	// Rows whose id stands more than once. Kept: an id is a key, not an identity.
-	DuplicateIDs int               `json:"duplicate_ids"`
-	SHA256       map[string]string `json:"sha256"`
+	DuplicateIDs int `json:"duplicate_ids"`
+	// Questions counts different ones, white space, case and compatible forms aside.
+	Questions int `json:"questions"`
+	// RepeatedQuestions are rows whose question an earlier row has; ConflictingAnswers
+	// those of them whose answer is another. Deduped: they were left out.
+	RepeatedQuestions  int  `json:"repeated_questions"`
+	ConflictingAnswers int  `json:"conflicting_answers"`
+	Deduped            bool `json:"deduped"`
+	// DevRepeatsLeftOut are rows in neither file, since they repeat a question of dev.
+	DevRepeatsLeftOut int `json:"dev_repeats_left_out"`
+	// Notes count used rows of which something was left out, by what.
+	Notes  map[string]int    `json:"notes,omitempty"`
+	SHA256 map[string]string `json:"sha256"`
 }
 
 // ErrSplit: the dev size does not leave anything to train on.
@@ -81,16 +94,17 @@ func Prepare(cfg PrepareConfig, progress func(rows int)) (Manifest, error) {
 	if len(rows) == 0 {
 		return m, fmt.Errorf("%w: no usable row of %d", ErrSplit, m.Rows)
 	}
-	if cfg.Dev < 0 || cfg.Dev >= len(rows) {
-		return m, fmt.Errorf("%w: dev size %d with %d usable rows of %d: want 0 to %d, so that something is left to train on",
-			ErrSplit, cfg.Dev, len(rows), m.Rows, len(rows)-1)
-	}
+	m.Deduped = cfg.Dedupe
+	rows = m.dedupe(rows, !cfg.Dedupe)
 	shuffled := make([]numbered, len(rows))
 	for i, j := range PythonShuffle(len(rows), cfg.Seed) {
 		shuffled[i] = rows[j]
 	}
-	m.Dev, m.Train = cfg.Dev, len(rows)-cfg.Dev
-	return m, m.write(cfg.OutDir, shuffled)
+	dev, train, err := m.split(shuffled, cfg.Dev)
+	if err != nil {
+		return m, err
+	}
+	return m, m.write(cfg.OutDir, dev, train)
 }
 
 func (m *Manifest) read(cfg PrepareConfig, progress func(int)) ([]numbered, error) {
@@ -105,6 +119,7 @@ func (m *Manifest) read(cfg PrepareConfig, progress func(int)) ([]numbered, erro
 		err := refused
 		if err == nil {
 			row, err = Normalise(o, index, cfg.DataSource)
+			m.note(err, o)
 		}
 		var why *RefusedError
 		if errors.As(err, &why) {
@@ -129,21 +144,34 @@ func (m *Manifest) read(cfg PrepareConfig, progress func(int)) ([]numbered, erro
 	return rows, err
 }
 
-func (m *Manifest) write(dir string, shuffled []numbered) error {
+// note counts what a used row had that is not in its problem.
+func (m *Manifest) note(err error, o Object) {
+	if err != nil {
+		return
+	}
+	for _, what := range leftOut(o) {
+		if m.Notes == nil {
+			m.Notes = map[string]int{}
+		}
+		m.Notes[what]++
+	}
+}
+
+func (m *Manifest) write(dir string, dev, train []numbered) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("output folder: %w", err)
 	}
 	for _, part := range []struct {
 		file string
 		rows []numbered
-	}{{DevFile, shuffled[:m.Dev]}, {TrainFile, shuffled[m.Dev:]}} {
+	}{{DevFile, dev}, {TrainFile, train}} {
 		sum, err := writeFile(dir, part.file, func(w io.Writer) error { return writeRows(w, part.rows) })
 		if err != nil {
 			return err
 		}
 		m.SHA256[part.file] = sum
 	}
-	sum, err := writeFile(dir, OrderFile, func(w io.Writer) error { return m.writeOrder(w, shuffled) })
+	sum, err := writeFile(dir, OrderFile, func(w io.Writer) error { return m.writeOrder(w, append(dev, train...)) })
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrUnreadable is in the chain of an error about a file as a whole: not there, not
@@ -31,19 +32,47 @@ func ReadObjects(path string, f func(index int, o Object, refused error) error) 
 	if n, _ := file.ReadAt(magic, 0); n == 4 && string(magic) == "PAR1" {
 		return readParquet(file, f)
 	}
+	head := make([]byte, 64)
+	n, _ := file.ReadAt(head, 0)
+	if what := foreign(head[:n]); what != "" {
+		return fmt.Errorf("%w: %s is %s: want parquet, or JSONL with one object per line", ErrUnreadable, path, what)
+	}
 	if strings.HasSuffix(path, ".parquet") {
 		return fmt.Errorf("%w: %s does not begin like a parquet file", ErrUnreadable, path)
 	}
 	return readJSONL(file, path, f)
 }
 
+// foreign names a file of another kind by how it begins, "" if it may be JSONL.
+func foreign(head []byte) string {
+	for _, k := range []struct{ begins, name string }{
+		{"\x1f\x8b", "compressed with gzip"}, {"\x28\xb5\x2f\xfd", "compressed with zstd"}, {"PK\x03\x04", "a zip archive or a spreadsheet (xlsx)"},
+		{"ARROW1", "an Arrow file"}, {"\xff\xff\xff\xff", "an Arrow stream"}, {"version https://git-lfs", "a Git LFS pointer, not the data"},
+		{"SQLite format 3", "an SQLite database"}, {"\xff\xfe", "UTF-16 text"}, {"\xfe\xff", "UTF-16 text"},
+	} {
+		if bytes.HasPrefix(head, []byte(k.begins)) {
+			return k.name
+		}
+	}
+	if text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n"); bytes.HasPrefix(text, []byte("[")) {
+		return "a JSON array"
+	}
+	return ""
+}
+
 func readJSONL(r io.Reader, path string, f func(int, Object, error) error) error {
 	index := -1
-	return eachLine(r, path, func(_ int64, line []byte) error {
+	return eachLine(r, path, func(offset int64, line []byte) error {
+		if offset == 0 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff")) // the mark that some editors put first
+		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
 		index++
+		if !utf8.Valid(line) {
+			return f(index, nil, refuse(ReasonNotUTF8, "the line is no UTF-8: convert the file, from Latin-1 perhaps"))
+		}
 		o, err := parseObject(line)
 		if err != nil {
 			return f(index, nil, refuse(ReasonNotAnObject, "%s", err))
