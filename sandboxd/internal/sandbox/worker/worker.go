@@ -48,9 +48,9 @@ const (
 	Clone Mode = "checkpoint"
 )
 
-// start runs the worker's source, its first argument, in a namespace of its own and
-// leaves __main__ as it was: the program's.
-const start = `exec(compile(__import__("sys").argv.pop(1), "<worker>", "exec"), {"__name__": "sandboxd"})`
+// start runs the worker's source, its first argument, in a namespace of its own, with
+// builtins of its own, and leaves __main__ as it was: the program's.
+const start = `exec(compile(__import__("sys").argv.pop(1), "<worker>", "exec"), {"__name__": "sandboxd", "__builtins__": dict(vars(__import__("builtins")))})`
 
 // Args is the command line of a worker. exercise is Python source that is run
 // before the checkpoint, wake what is run in every clone before it is ready.

@@ -12,6 +12,8 @@
 # This file runs in a namespace of its own: __main__ is the program's, untouched.
 import atexit, contextvars, ctypes, gc, io, linecache, os, signal, sys, threading, traceback, types
 
+end = os._exit  # whatever the program makes of os
+
 
 def hide(*functions):
     """Takes the frames of functions, and those below the caller's, out of the stack
@@ -70,7 +72,7 @@ def deepen(levels):
 
 def show(kind, value, tb):
     """What the interpreter prints for an uncaught exception, with source lines."""
-    if sys.stderr is None:
+    if getattr(sys, "stderr", None) is None:
         return
     kept, sys.stderr = sys.stderr, io.StringIO()
     try:
@@ -215,8 +217,8 @@ def quietly(step, *args):
 def flush(_signal, _frame):
     # The daemon is about to end a program at its time limit, and keeps what it
     # has printed.
-    for stream in (sys.stdout, sys.__stdout__, sys.stderr):
-        quietly(lambda: stream.flush())
+    for name in ("stdout", "__stdout__", "stderr"):
+        quietly(lambda: getattr(sys, name).flush())
 
 
 def clear(scope):
@@ -228,26 +230,31 @@ def clear(scope):
                 scope[name] = None
 
 
+def finalize(scope):
+    # Finalizers of the program's globals may still print.
+    if threading.active_count() <= 1:
+        gc.collect()
+        clear(scope)
+        gc.collect()
+
+
 def leave(status, scope):
     # What the interpreter does at exit, without taking apart a hundred modules
     # that are about to vanish with the sandbox.
     quietly(threading._shutdown)
     quietly(atexit._run_exitfuncs)
     flush(None, None)
-    if threading.active_count() <= 1:
-        # Finalizers of the program's globals may still print.
-        quietly(gc.collect)
-        quietly(clear, scope)
-        quietly(gc.collect)
+    quietly(finalize, scope)
+    stdout = getattr(sys, "stdout", None)  # a program may delete it
     try:
-        if sys.stdout is not None and not sys.stdout.closed:
-            sys.stdout.flush()
+        if stdout is not None and not stdout.closed:
+            stdout.flush()
     except BaseException as e:
         if status == 0:
             status = 120
-        quietly(lambda: sys.stderr.write("Exception ignored in: %r\n%s: %s\n" % (sys.stdout, type(e).__name__, e)))
+        quietly(lambda: sys.stderr.write("Exception ignored in: %r\n%s: %s\n" % (stdout, type(e).__name__, e)))
     quietly(lambda: sys.stderr.flush())
-    os._exit(status)
+    end(status)
 
 
 def main():
