@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
 )
 
@@ -47,10 +48,15 @@ func (c ClusterConfig) awaitTopics(ctx context.Context, name string, stage topol
 	slices.Sort(topics)
 	names := c.names(slices.Compact(topics))
 	var wait backoff
-	for said := ""; ; {
-		missing, err := absent(ctx, cl, names)
+	for logged := ""; ; {
+		missing, other, err := c.compare(ctx, cl, names)
 		if err == nil && len(missing) == 0 {
-			if said != "" {
+			if len(other) > 0 {
+				text := "the cluster's topics have other partition counts than this process's topology: " + strings.Join(other, "; ")
+				c.log().Warn(text + ": start every stage, and `sluice apply`, with one topology.yaml")
+				c.Status.Note("topology", status.Note{Text: text})
+			}
+			if logged != "" {
 				c.log().Info("all topics exist now")
 			}
 			return ctx.Err() == nil, nil
@@ -58,8 +64,8 @@ func (c ClusterConfig) awaitTopics(ctx context.Context, name string, stage topol
 		if err == nil {
 			list := strings.Join(missing, ", ")
 			st.setWork(fmt.Errorf("topics do not exist: %s: run `sluice apply`", list))
-			if said != list {
-				said = list
+			if logged != list {
+				logged = list
 				c.log().Warn("topics do not exist: run `sluice apply`; waiting for them", "topics", missing)
 			}
 		}
@@ -69,17 +75,22 @@ func (c ClusterConfig) awaitTopics(ctx context.Context, name string, stage topol
 	}
 }
 
-// absent returns those of the topics that the brokers do not know, in their order.
-func absent(ctx context.Context, cl *kgo.Client, names []string) ([]string, error) {
+// compare returns those of the topics that the brokers do not know, and what is to be said
+// of those that have another number of partitions than the topology gives them.
+func (c ClusterConfig) compare(ctx context.Context, cl *kgo.Client, names []string) (missing, other []string, err error) {
 	meta, err := kadm.NewClient(cl).Metadata(ctx, names...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var missing []string
 	for _, n := range names {
-		if t, ok := meta.Topics[n]; !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+		t, ok := meta.Topics[n]
+		if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
 			missing = append(missing, n)
+			continue
+		}
+		if want := int(c.Topology.Topics[c.short(n)].Partitions); t.Err == nil && want > 0 && len(t.Partitions) != want {
+			other = append(other, fmt.Sprintf("%s has %d, the topology says %d", n, len(t.Partitions), want))
 		}
 	}
-	return missing, nil
+	return missing, other, nil
 }

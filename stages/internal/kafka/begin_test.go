@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sluice-rl/sluice/stages/internal/status"
 )
 
 // intakes are the four ways to work, each with the topic whose absence it must say and
@@ -139,14 +142,14 @@ func TestAbsentTopicsAreSaidOnceAndWaitedFor(t *testing.T) {
 				if r.ready() {
 					t.Error("ready without its topic")
 				}
-				said := 0
+				logged := 0
 				for line := range strings.Lines(log.String()) {
 					if strings.Contains(line, "WARN") && strings.Contains(line, "sluice apply") && strings.Contains(line, name) {
-						said++
+						logged++
 					}
 				}
-				if said != 1 {
-					t.Errorf("said %d times that %s is absent, want once:\n%s", said, name, &log)
+				if logged != 1 {
+					t.Errorf("logged %d times that %s is absent, want once:\n%s", logged, name, &log)
 				}
 				if _, err := adm.CreateTopic(w.t.Context(), w.top.Topics[in.topic].Partitions, 1, nil, name); err != nil {
 					t.Fatal(err)
@@ -156,4 +159,31 @@ func TestAbsentTopicsAreSaidOnceAndWaitedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A stage that was started with another topology than its cluster's works, and says so.
+func TestAnotherTopologyThanTheClustersIsSaid(t *testing.T) {
+	inWorld(t, func(w *world) {
+		board := status.NewBoard(nil)
+		p := w.start("a", func(ctx context.Context, c ClusterConfig) error {
+			c.Status = board
+			c.Topology.Topics = maps.Clone(c.Topology.Topics)
+			for _, name := range []string{"trajectories", "scored", "reward-scorer-changelog"} {
+				tp := c.Topology.Topics[name]
+				tp.Partitions *= 2
+				c.Topology.Topics[name] = tp
+			}
+			return RunKeyed(ctx, KeyedConfig{Cluster: c, Stage: "reward-scorer"}, func(p int32) Machine { return &counter{partition: p} })
+		})
+		w.eventually("readiness", p.isReady)
+		text := board.Status().String()
+		for _, want := range []string{"t.scored", "t.trajectories", "t.reward-scorer-changelog"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("status is %s, want it to name %s", text, want)
+			}
+		}
+		if strings.Contains(text, "dead-letters") {
+			t.Errorf("status is %s, want only the topics that differ", text)
+		}
+	})
 }

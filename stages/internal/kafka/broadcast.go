@@ -69,7 +69,7 @@ func RunBroadcast(ctx context.Context, cluster ClusterConfig, topics []string, c
 // unread waits for the brokers and says up to where each partition has something.
 func (c ClusterConfig) unread(ctx context.Context, cl *kgo.Client, st *state, topics []string) (map[topicPartition]int64, error) {
 	var wait backoff
-	for said := false; ; {
+	for logged := false; ; {
 		all, err := c.logBounds(ctx, cl, topics...)
 		if err == nil {
 			missing := map[topicPartition]int64{}
@@ -89,9 +89,9 @@ func (c ClusterConfig) unread(ctx context.Context, cl *kgo.Client, st *state, to
 			err = errors.New("a topic does not exist: run `sluice apply`")
 		}
 		st.setWork(fmt.Errorf("broadcast topics cannot be read yet: %w", err))
-		if !said {
+		if !logged {
 			c.log().Warn("broadcast topics cannot be read yet: waiting", "topics", topics, "error", err)
-			said = true
+			logged = true
 		}
 		wait.wait(ctx, nil)
 	}

@@ -27,6 +27,10 @@ type ClassicConfig struct {
 	MaxAttempts int32
 	// CommitInterval is how often finished work is committed. 0 means 200 ms.
 	CommitInterval time.Duration
+
+	// polled is called between a poll and the taking of its records, if not nil: tests
+	// wait there.
+	polled func(records int)
 }
 
 func (cfg *ClassicConfig) defaults() {
@@ -38,6 +42,9 @@ func (cfg *ClassicConfig) defaults() {
 	}
 	if cfg.CommitInterval == 0 {
 		cfg.CommitInterval = 200 * time.Millisecond
+	}
+	if cfg.polled == nil {
+		cfg.polled = func(int) {}
 	}
 }
 
@@ -73,7 +80,7 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
-	cfg.Cluster.succeed(ctx, cfg.Stage, stage.Group)
+	cfg.Cluster.evictPredecessors(ctx, cfg.Stage, stage.Group)
 	topics := cfg.Cluster.names(order)
 	// Attempts stop with ctx; work in flight may go on for RevokeDeadline more.
 	in := newIntake(context.WithoutCancel(ctx), cfg, topics)
@@ -87,6 +94,10 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.RebalanceTimeout(cfg.RevokeDeadline+30*time.Second),
 		kgo.AutoCommitMarks(), kgo.AutoCommitInterval(cfg.CommitInterval),
+		// A record polled for an assignment must not be taken for one of the next: it
+		// would bring back a partition's tracker, whose marks could then pass records
+		// that are not done.
+		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { in.joined() }),
 		kgo.OnPartitionsRevoked(func(_ context.Context, cl *kgo.Client, m map[string][]int32) { in.revoke(cl, m) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { in.lose(m) }),

@@ -193,7 +193,7 @@ func TestClassicServesByPriority(t *testing.T) {
 	})
 }
 
-// Far more than the lanes and one fetch hold, each record soon done: no fetch that
+// Far more than the ranks and one fetch hold, each record soon done: no fetch that
 // was held back may have to wait for one that long-polls.
 func TestClassicDoesNotStallOnFullLanes(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -388,12 +388,12 @@ func TestTrackerAgainstTheDefinition(t *testing.T) {
 func TestLanesServeEarlierLanesFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 3
-		l := newLanes[int](n)
+		l := newPriorityQueue[int](n)
 		var naive [n][]int
 		for i := range rapid.IntRange(1, 60).Draw(t, "operations") {
-			if lane := rapid.IntRange(-1, n-1).Draw(t, "lane, or -1 to pop"); lane >= 0 {
-				l.push(lane, i)
-				naive[lane] = append(naive[lane], i)
+			if rank := rapid.IntRange(-1, n-1).Draw(t, "rank, or -1 to pop"); rank >= 0 {
+				l.push(rank, i)
+				naive[rank] = append(naive[rank], i)
 				continue
 			}
 			got, _, ok := l.pop()
@@ -403,7 +403,7 @@ func TestLanesServeEarlierLanesFirst(t *testing.T) {
 			}
 			if ok {
 				if got != naive[first][0] {
-					t.Fatalf("pop gave %d, want %d of lane %d", got, naive[first][0], first)
+					t.Fatalf("pop gave %d, want %d of rank %d", got, naive[first][0], first)
 				}
 				naive[first] = naive[first][1:]
 			}

@@ -23,18 +23,18 @@ const (
 	keyQuestion = "question id"
 )
 
-// undertaker writes what is left of records that cannot be handled.
-type undertaker struct {
+// deadLetterWriter writes what is left of records that cannot be handled.
+type deadLetterWriter struct {
 	cluster ClusterConfig
 	stage   string
 	log     *slog.Logger
 	metrics *metrics
 }
 
-// bury makes the records that end r: a dead letter and, where r stood for
+// giveUp makes the records that end r: a dead letter and, where r stood for
 // trajectories that are still awaited, their ends. body is r's message, nil if it
 // could not be decoded.
-func (u *undertaker) bury(r *kgo.Record, body proto.Message, cause error) []*kgo.Record {
+func (u *deadLetterWriter) giveUp(r *kgo.Record, body proto.Message, cause error) []*kgo.Record {
 	errorType := errorTypeOf(cause)
 	topic := u.cluster.short(r.Topic)
 	origin := originOf(r, body)
@@ -69,7 +69,7 @@ func (u *undertaker) bury(r *kgo.Record, body proto.Message, cause error) []*kgo
 // endsTrajectories says whether giving up a record of the topic leaves trajectories
 // awaited that nobody will end. After grouping they are no longer awaited; and one
 // that was already given up must not be given up again for ever.
-func (u *undertaker) endsTrajectories(topic string, body proto.Message) bool {
+func (u *deadLetterWriter) endsTrajectories(topic string, body proto.Message) bool {
 	if u.cluster.Topology.Topics[topic].Key != keyQuestion {
 		return false
 	}
@@ -77,7 +77,7 @@ func (u *undertaker) endsTrajectories(topic string, body proto.Message) bool {
 	return !ok || t.GetEndReason() != sluicev1.EndReason_END_REASON_INFRA_ERROR
 }
 
-func (u *undertaker) encode(topic string, m proto.Message) []*kgo.Record {
+func (u *deadLetterWriter) encode(topic string, m proto.Message) []*kgo.Record {
 	r, err := u.cluster.encode(Output{Topic: topic, Body: m})
 	if err != nil {
 		u.log.Warn("cannot encode what ends a record", "topic", topic, "error", err)

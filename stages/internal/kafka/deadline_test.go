@@ -26,11 +26,11 @@ type alarm struct {
 // alarmLog is what the alarms of a test report.
 type alarmLog struct {
 	mu sync.Mutex
-	// replayed and news are per life of a machine.
-	replayed [][]int64
-	news     [][]uint32
-	fired    []time.Time
-	started  []int
+	// replayed and broadcasts are per life of a machine.
+	replayed   [][]int64
+	broadcasts [][]uint32
+	fired      []time.Time
+	started    []int
 }
 
 func (a *alarm) Restore(key string, value []byte) error {
@@ -87,7 +87,7 @@ func (a *alarm) Deadline() (time.Time, bool) { return a.deadline, !a.deadline.Is
 func (a *alarm) Broadcast(m Message, _ time.Time) (Effects, error) {
 	a.log.mu.Lock()
 	defer a.log.mu.Unlock()
-	a.log.news = append(a.log.news, []uint32{m.Body.(*sluicev1.PolicyUpdate).GetPolicyVersion()})
+	a.log.broadcasts = append(a.log.broadcasts, []uint32{m.Body.(*sluicev1.PolicyUpdate).GetPolicyVersion()})
 	return Effects{}, nil
 }
 
@@ -181,19 +181,19 @@ func TestKeyedBroadcast(t *testing.T) {
 			log.mu.Lock()
 			defer log.mu.Unlock()
 			n := 0
-			for _, x := range log.news {
+			for _, x := range log.broadcasts {
 				if x[0] == v {
 					n++
 				}
 			}
 			return n
 		}
-		w.eventually("what was said before", func() bool { return count(1) == 4 })
+		w.eventually("what was logged before", func() bool { return count(1) == 4 })
 		start := time.Now()
 		w.put(update(2))
-		w.eventually("what is said now", func() bool { return count(2) == 4 })
+		w.eventually("what is logged now", func() bool { return count(2) == 4 })
 		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("news took %v to reach idle machines", took)
+			t.Errorf("broadcasts took %v to reach idle machines", took)
 		}
 		first.stop()
 		w.batcher("b", log)

@@ -26,7 +26,7 @@ const (
 	endPatience = 30 * time.Second
 	// abortSlack is what brokers may take beyond a transaction's time-out to abort it.
 	abortSlack = 15 * time.Second
-	// noteHanging names what is said of them in the stage's status.
+	// noteHanging names them in the stage's status.
 	noteHanging = "transactions"
 )
 
@@ -113,7 +113,7 @@ func (t *transactions) own(startOver context.CancelCauseFunc) {
 	t.startOver = startOver
 }
 
-// claim takes this process's transactional id over from whoever had it before: what
+// claim takes this process's transactional id over from its holder before: what
 // hangs is ended as its coordinator had decided, what is open is aborted. It must come
 // before a client begins a transaction. It waits for brokers that are away.
 func (t *transactions) claim(ctx context.Context) error {
@@ -147,7 +147,7 @@ func (t *transactions) verify(ctx context.Context) error {
 }
 
 // retry repeats f until it goes well, an own transaction hangs, or the brokers refuse to
-// say. That it waits is said once, and shown.
+// say. It logs once that it waits, and shows it.
 func (t *transactions) retry(ctx context.Context, f func(context.Context) error) error {
 	var wait backoff
 	for waiting := false; ; {

@@ -13,7 +13,7 @@ import (
 // records in flight, and per partition how far it may be committed.
 type intake struct {
 	cfg    ClassicConfig
-	lane   map[string]int
+	rank   map[string]int
 	topics []string
 	ctx    context.Context
 
@@ -23,7 +23,7 @@ type intake struct {
 	state   *state
 
 	mu      sync.Mutex
-	waiting *lanes[*job]
+	waiting *priorityQueue[*job]
 	busy    int
 	paused  map[string]bool
 	parts   map[topicPartition]*part
@@ -59,12 +59,12 @@ type job struct {
 
 func newIntake(ctx context.Context, cfg ClassicConfig, topics []string) *intake {
 	in := &intake{
-		cfg: cfg, ctx: ctx, topics: topics, lane: map[string]int{},
-		waiting: newLanes[*job](len(topics)), paused: map[string]bool{},
+		cfg: cfg, ctx: ctx, topics: topics, rank: map[string]int{},
+		waiting: newPriorityQueue[*job](len(topics)), paused: map[string]bool{},
 		parts: map[topicPartition]*part{}, changed: make(chan struct{}),
 	}
 	for i, t := range topics {
-		in.lane[t] = i
+		in.rank[t] = i
 	}
 	return in
 }
@@ -100,12 +100,16 @@ func (in *intake) poll(ctx context.Context) {
 		fetches := in.cl.PollRecords(ctx, in.cfg.Concurrency)
 		if err := fetches.Err(); err != nil && ctx.Err() == nil {
 			in.worker.log.Warn("poll failed", "error", err)
+			in.cl.AllowRebalance()
 			(&backoff{next: time.Second}).wait(ctx, nil)
+			continue
 		}
+		in.cfg.polled(fetches.NumRecords())
 		in.mu.Lock()
 		fetches.EachRecord(in.take)
 		in.fill()
 		in.mu.Unlock()
+		in.cl.AllowRebalance()
 		in.awaitRoom(ctx)
 	}
 }
@@ -119,11 +123,11 @@ func (in *intake) take(r *kgo.Record) {
 		p.ctx, p.cancel = context.WithCancel(in.ctx)
 		in.parts[tp] = p
 	}
-	in.waiting.push(in.lane[r.Topic], &job{record: r, part: p, mark: p.add(r)})
+	in.waiting.push(in.rank[r.Topic], &job{record: r, part: p, mark: p.add(r)})
 }
 
 // fill starts waiting jobs while there is room, and stops or resumes the fetching of
-// topics whose lane is full or has drained; mu is held. The first topic is not stopped
+// topics whose rank is full or has drained; mu is held. The first topic is not stopped
 // in the client but by not polling, because a topic that is resumed waits for the fetch
 // that is under way.
 func (in *intake) fill() {
@@ -154,7 +158,7 @@ func (in *intake) fill() {
 	}
 }
 
-// awaitRoom returns when the first topic's lane has room.
+// awaitRoom returns when the first topic's rank has room.
 func (in *intake) awaitRoom(ctx context.Context) {
 	for {
 		in.mu.Lock()

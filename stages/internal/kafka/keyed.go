@@ -56,11 +56,11 @@ func RunKeyed(ctx context.Context, cfg KeyedConfig, newMachine func(partition in
 	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
-	cfg.Cluster.succeed(ctx, cfg.Stage, stage.Group)
+	cfg.Cluster.evictPredecessors(ctx, cfg.Stage, stage.Group)
 	k := &keyed{
 		cfg: cfg, stage: stage, changelog: changelog, newMachine: newMachine,
-		undertaker: undertaker{cluster: cfg.Cluster, stage: cfg.Stage, log: cfg.Cluster.log(), metrics: newMetrics(cfg.Cluster.Metrics, cfg.Stage)},
-		failures:   map[place]*failure{},
+		deadLetterWriter: deadLetterWriter{cluster: cfg.Cluster, stage: cfg.Stage, log: cfg.Cluster.log(), metrics: newMetrics(cfg.Cluster.Metrics, cfg.Stage)},
+		failures:         map[place]*failure{},
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,11 +73,11 @@ func RunKeyed(ctx context.Context, cfg KeyedConfig, newMachine func(partition in
 	defer watching.Wait()
 	defer cancel()
 	if len(stage.Broadcast) > 0 {
-		k.news = newNews()
+		k.follower = newFollower()
 		done := make(chan struct{})
-		go func() { defer close(done); k.news.follow(ctx, cfg.Cluster, stage.Broadcast) }()
+		go func() { defer close(done); k.follower.follow(ctx, cfg.Cluster, stage.Broadcast) }()
 		defer func() { cancel(); <-done }()
-		if !k.news.awaitCaughtUp(ctx) {
+		if !k.follower.awaitCaughtUp(ctx) {
 			return nil
 		}
 	}

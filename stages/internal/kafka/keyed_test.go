@@ -204,6 +204,46 @@ func TestKeyedAbortInMidTransaction(t *testing.T) {
 	})
 }
 
+// An abort restores the machines that it touched and leaves the others as they are.
+func TestKeyedAbortRestoresOnlyWhatItTouched(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var mu sync.Mutex
+		made := map[int32]int{}
+		failing := int32(-1)
+		failed := 0
+		w.start("a", func(ctx context.Context, c ClusterConfig) error {
+			return RunKeyed(ctx, KeyedConfig{Cluster: c, Stage: "reward-scorer", BatchRecords: 16}, func(p int32) Machine {
+				mu.Lock()
+				defer mu.Unlock()
+				made[p]++
+				return &counter{partition: p, step: func(_ *counter, m Message, _ time.Time) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if m.Body.(*sluicev1.Trajectory).GetCopy() == 101 && failed < 2 {
+						failing, failed = m.Partition, failed+1
+						return errors.New("a fault that passes")
+					}
+					return nil
+				}}
+			})
+		})
+		w.put(trajectories(0, 100)...)
+		w.eventually("some", func() bool { return w.countScored() == 100 })
+		w.put(trajectories(100, 101)...)
+		w.eventually("the one that fails", func() bool { return w.countScored() == 101 })
+		w.put(trajectories(101, 200)...)
+		w.eventually("the rest", func() bool { return w.countScored() == 200 })
+		w.scoredOnce(200)
+		mu.Lock()
+		defer mu.Unlock()
+		for p, n := range made {
+			if want := map[bool]int{true: 3, false: 1}[p == failing]; n != want {
+				t.Errorf("partition %d had %d machines, want %d (%d failed twice)", p, n, want, failing)
+			}
+		}
+	})
+}
+
 func TestKeyedRecordsThatCannotBeHandled(t *testing.T) {
 	large := strings.Repeat("x", 9<<20)
 	for _, c := range []struct {

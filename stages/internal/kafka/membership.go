@@ -20,6 +20,17 @@ const commitPatience = 5 * time.Second
 
 // leave takes a client out of its group, closes it and retires its state. What it worked
 // on has ended.
+//
+// Where the client cannot leave in time, leave does so in its place. A report for the
+// maintainers of franz-go, seen with kgo 1.22.3: LeaveGroupContext returns when its
+// context ends, but the LeaveGroup request is sent only once the member's JoinGroup has
+// been answered, and the brokers hold that answer for up to the rebalance time-out when
+// another member is slow or dead. A process that stops in such a rebalance then either
+// waits for it, or goes without a word; in that case the others wait for its session or
+// rebalance time-out in their turn, here up to a minute. Wanted: that a leave interrupts
+// the join under way and sends LeaveGroup with the member id it has, on a connection of
+// its own, within the context. Close leaves once more in a goroutine that it does not
+// wait for; where a poll counts as under way that goroutine stays until AllowRebalance.
 func leave(cl *kgo.Client, st *state, patience time.Duration) {
 	defer func() {
 		cl.Close()
@@ -40,16 +51,16 @@ func leave(cl *kgo.Client, st *state, patience time.Duration) {
 	// the client's place, or the others wait for this member in their turn.
 	group, _ := cl.OptValue(kgo.ConsumerGroup).(string)
 	if member, _ := cl.GroupMetadata(); member != "" {
-		_ = resign(cl, group, member) // a member that cannot say so is timed out
+		_ = removeMembers(cl, group, member) // a member that cannot say so is timed out
 	}
 }
 
-// succeed takes out of a group what was left there by processes of this instance that
+// evictPredecessors takes out of a group what was left there by processes of this instance that
 // were killed: else their partitions, and every rebalance, wait until they are timed
 // out. Where it does not work that is what happens. The members are not static ones
 // (KIP-345) because those come back without a rebalance: one that was killed after it
 // gave partitions up and before it told so would leave them to nobody.
-func (c ClusterConfig) succeed(ctx context.Context, stage, group string) {
+func (c ClusterConfig) evictPredecessors(ctx context.Context, stage, group string) {
 	if c.Instance == "" {
 		return // every other process of the stage would be taken for one
 	}
@@ -76,15 +87,15 @@ func (c ClusterConfig) succeed(ctx context.Context, stage, group string) {
 	if len(left) == 0 {
 		return
 	}
-	if err := resign(cl, group, left...); err != nil {
+	if err := removeMembers(cl, group, left...); err != nil {
 		c.log().Debug("cannot take earlier members of this instance out of the group", "group", group, "error", err)
 		return
 	}
 	c.log().Info("took earlier members of this instance out of the group", "group", group, "members", len(left))
 }
 
-// resign takes members out of a group.
-func resign(cl *kgo.Client, group string, members ...string) error {
+// removeMembers takes members out of a group.
+func removeMembers(cl *kgo.Client, group string, members ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	req := kmsg.NewPtrLeaveGroupRequest()

@@ -14,9 +14,9 @@ type partition struct {
 	// as far as we have seen. By short name.
 	at, end map[string]int64
 	// started is set by the first Tick, ticked by every one.
-	started  bool
-	ticked   time.Time
-	newsSeen int
+	started    bool
+	ticked     time.Time
+	followedTo int
 }
 
 // caughtUp says whether everything known to be in the inputs has been handled.
@@ -55,12 +55,12 @@ func (s *session) nextDeadline() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// newsSeen is up to where all machines know what was broadcast.
-func (s *session) newsSeen() int {
+// followedTo is up to where all machines know what was broadcast.
+func (s *session) followedTo() int {
 	seen, first := 0, true
 	for _, p := range s.parts {
-		if first || p.newsSeen < seen {
-			seen, first = p.newsSeen, false
+		if first || p.followedTo < seen {
+			seen, first = p.followedTo, false
 		}
 	}
 	return seen

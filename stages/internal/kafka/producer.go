@@ -49,7 +49,7 @@ func (p *Producer) Produce(ctx context.Context, outputs ...Output) error {
 // giveUp writes the dead letter of a record that cannot be read.
 func (p *Producer) giveUp(ctx context.Context, r *kgo.Record, cause error) error {
 	w := newWorker(p.cluster, p.stage, p.client, ctx.Done())
-	return w.write(ctx, w.bury(r, nil, cause))
+	return w.write(ctx, w.giveUp(r, nil, cause))
 }
 
 // Close ends the producer. It may be called twice.

@@ -72,7 +72,7 @@ func (p *rangePart) throttle() {
 	}
 }
 
-// leave lets the partition be fetched again by whoever has it next in this process.
+// leave lets the partition be fetched again by its next owner in this process.
 func (p *rangePart) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *rangePart) run() {
 
 // begin learns the topic's id and the range that was left pending, nil if none.
 func (p *rangePart) begin() (pending *pendingRange, ok bool) {
-	ok = p.insist("read the committed offset", func() error {
+	ok = p.retry("read the committed offset", func() error {
 		adm := kadm.NewClient(p.cl)
 		topics, err := adm.ListTopics(p.ctx, p.tp.topic)
 		if err == nil {
@@ -262,27 +262,27 @@ func (p *rangePart) handle(form func() (Range, []*kgo.Record, bool), pending boo
 	p.cfg.At(RangeFormed, r)
 	if !pending {
 		mark := pendingRange{from: r.From, to: r.To, records: len(records)}
-		if !p.insist("commit a pending range", func() error { return p.commit(r.From, mark.metadata()) }) {
+		if !p.retry("commit a pending range", func() error { return p.commit(r.From, mark.metadata()) }) {
 			return false
 		}
 	}
 	p.cfg.At(RangePending, r)
 	var letters []*kgo.Record
-	if !p.insist("read a range", func() (err error) { r.Messages, letters, err = p.decode(records); return err }) {
+	if !p.retry("read a range", func() (err error) { r.Messages, letters, err = p.decode(records); return err }) {
 		return false
 	}
 	if p.worker.write(p.ctx, letters) != nil {
 		return false
 	}
 	p.cfg.At(RangeLetters, r)
-	if !p.insist("store a range", func() error {
+	if !p.retry("store a range", func() error {
 		_, err := guard(p.worker.log, func() (struct{}, error) { return struct{}{}, p.sink.Write(p.ctx, r) })
 		return err
 	}) {
 		return false
 	}
 	p.cfg.At(RangeWritten, r)
-	if !p.insist("commit a range", func() error { return p.commit(r.To, "") }) {
+	if !p.retry("commit a range", func() error { return p.commit(r.To, "") }) {
 		return false
 	}
 	p.cfg.At(RangeCommitted, r)
@@ -314,7 +314,7 @@ func (p *rangePart) decode(records []*kgo.Record) (ms []Message, letters []*kgo.
 		if newer := p.cfg.Cluster.newer(rec, err); newer != nil {
 			return nil, nil, newer
 		}
-		for _, out := range p.worker.bury(rec, nil, err) {
+		for _, out := range p.worker.giveUp(rec, nil, err) {
 			if out.Topic == deadLetters {
 				letters = append(letters, out)
 			}
@@ -323,9 +323,9 @@ func (p *rangePart) decode(records []*kgo.Record) (ms []Message, letters []*kgo.
 	return ms, letters, nil
 }
 
-// insist repeats f until it succeeds; false if the work on the partition ended first.
+// retry repeats f until it succeeds; false if the work on the partition ended first.
 // f is tried at least once, and the range being handled may go on after stop.
-func (p *rangePart) insist(what string, f func() error) bool {
+func (p *rangePart) retry(what string, f func() error) bool {
 	var wait backoff
 	for attempt := 1; ; attempt++ {
 		err := f()
@@ -342,7 +342,7 @@ func (p *rangePart) insist(what string, f func() error) bool {
 		}
 		p.cfg.Cluster.Status.Failed("retried", fmt.Errorf("cannot %s: %w", what, err))
 		log("cannot "+what+": trying again", "topic", p.tp.topic, "partition", p.tp.partition, "error", err)
-		// A range that cannot be finished now is pending: whoever comes next does it.
+		// A range that cannot be finished now is pending: its next owner does it.
 		if !wait.wait(p.ctx, p.stop) {
 			return false
 		}
@@ -355,7 +355,7 @@ func (p *rangePart) commit(offset int64, metadata string) error {
 	bounded, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	go func() {
-		// What a stop leaves uncommitted is pending: whoever comes next does it. Without a
+		// What a stop leaves uncommitted is pending: its next owner does it. Without a
 		// stop this must not be given up and tried again, because the brokers might take
 		// the first attempt after a later commit.
 		select {

@@ -44,7 +44,7 @@ type RangeStep string
 
 // The steps, in order.
 const (
-	RangeFormed    RangeStep = "formed"    // nothing said of it yet
+	RangeFormed    RangeStep = "formed"    // nothing logged of it yet
 	RangePending   RangeStep = "pending"   // committed as pending
 	RangeLetters   RangeStep = "letters"   // dead letters of undecodable records written
 	RangeWritten   RangeStep = "written"   // stored by the sink
@@ -113,7 +113,7 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
-	cfg.Cluster.succeed(ctx, cfg.Stage, stage.Group)
+	cfg.Cluster.evictPredecessors(ctx, cfg.Stage, stage.Group)
 	rs := &ranges{cfg: cfg, sink: sink, group: cfg.Cluster.name(stage.Group), parts: map[topicPartition]*rangePart{}, started: make(chan struct{})}
 	cl, st, err := cfg.Cluster.dialWaiting(errJoining, cfg.Stage, "ranges",
 		kgo.ConsumerGroup(rs.group),

@@ -81,12 +81,12 @@ func scanned(cluster ClusterConfig, r *kgo.Record, ends map[int32]int64, f func(
 // anything to read, the offset to stop before.
 func scanRange(ctx context.Context, cluster ClusterConfig, adm *kadm.Client, topic string, since time.Time) (from map[int32]kgo.Offset, ends map[int32]int64, err error) {
 	var wait backoff
-	for said := false; ; said = true {
+	for logged := false; ; logged = true {
 		from, ends, err = tryScanRange(ctx, adm, cluster.name(topic), since)
 		if err == nil {
 			return from, ends, nil
 		}
-		if !said {
+		if !logged {
 			cluster.log().Warn("cannot list offsets yet; trying again", "topic", topic, "error", err)
 		}
 		if !wait.wait(ctx, nil) {

@@ -16,12 +16,12 @@ import (
 
 // keyed is what outlives the sessions of a keyed stage.
 type keyed struct {
-	undertaker
+	deadLetterWriter
 	cfg        KeyedConfig
 	stage      topology.Stage
 	changelog  string
 	newMachine func(int32) Machine
-	news       *news
+	follower   *follower
 	// transactions looks after those that hang.
 	transactions *transactions
 	// failures remembers records at which a machine failed, over restores.
@@ -88,7 +88,7 @@ func (k *keyed) session(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// turn is one round: restore what is new, take records, then news, then the time.
+// turn is one round: restore what is new, take records, then broadcasts, then the time.
 // An error means that the client is beyond recovery.
 func (s *session) turn(ctx context.Context) error {
 	own := s.owner.current()
@@ -118,7 +118,7 @@ func (s *session) turn(ctx context.Context) error {
 	if err := s.handle(ctx, own, polled); err != nil {
 		return err
 	}
-	if err := s.deliverNews(ctx); err != nil {
+	if err := s.deliverBroadcasts(ctx); err != nil {
 		return err
 	}
 	return s.tick(ctx)
@@ -146,7 +146,7 @@ func (s *session) rest(ctx context.Context, own assignment, msg string, err erro
 	}
 }
 
-// poll takes up to a batch of records, or comes back without any when there are news,
+// poll takes up to a batch of records, or comes back without any when there are broadcasts,
 // a deadline or another assignment.
 func (s *session) poll(ctx context.Context, own assignment) kgo.Fetches {
 	ctx, cancel := context.WithCancel(ctx)
@@ -156,8 +156,8 @@ func (s *session) poll(ctx context.Context, own assignment) kgo.Fetches {
 		t := time.AfterFunc(time.Until(d), cancel)
 		defer t.Stop()
 	}
-	if s.news != nil && len(s.parts) > 0 {
-		s.news.whenAfter(s.newsSeen(), cancel)
+	if s.follower != nil && len(s.parts) > 0 {
+		s.follower.whenAfter(s.followedTo(), cancel)
 	}
 	fetches := s.gts.PollRecords(ctx, s.cfg.BatchRecords)
 	for _, e := range fetches.Errors() {
@@ -169,10 +169,9 @@ func (s *session) poll(ctx context.Context, own assignment) kgo.Fetches {
 	return fetches
 }
 
-// abort gives polled records back: the client goes on from the committed offsets,
-// and machines that may have seen them are dropped.
+// abort gives polled records back: the client goes on from the committed offsets, which
+// is where the machines stand that have not seen them.
 func (s *session) abort(ctx context.Context) error {
-	s.parts = map[int32]*partition{}
 	_, err := s.end(ctx, kgo.TryAbort, time.Now())
 	return err
 }

@@ -26,8 +26,8 @@ type place struct {
 // failure is what is remembered of a record at which a machine failed.
 type failure struct {
 	times int
-	// doomed is set once the record is to be given up without another Step.
-	doomed error
+	// givenUp is set once the record is to be given up without another Step.
+	givenUp error
 }
 
 // item is a polled record and its message.
@@ -170,6 +170,8 @@ type transaction struct {
 
 	// topics were written to.
 	topics map[string]bool
+	// touched are the partitions whose machines may have changed.
+	touched map[*partition]bool
 
 	mu sync.Mutex
 	// failed is the first error of writing.
@@ -178,14 +180,21 @@ type transaction struct {
 	counts map[[2]string]int
 }
 
-// transact runs f in a transaction. ok is false where it was aborted; machines are
-// gone then. An error means that the client is beyond recovery.
+// drop throws machines away, for new ones to be restored in their place.
+func (s *session) drop(touched map[*partition]bool) {
+	for p := range touched {
+		delete(s.parts, p.number)
+	}
+}
+
+// transact runs f in a transaction. ok is false where it was aborted; the machines that
+// it touched are gone then. An error means that the client is beyond recovery.
 func (s *session) transact(ctx context.Context, f func(*transaction) error) (ok bool, err error) {
 	if err := s.transactions.verify(ctx); err != nil {
 		return false, err
 	}
 	began := time.Now()
-	tx := &transaction{s: s, now: began, ctx: context.WithoutCancel(ctx), topics: map[string]bool{}, counts: map[[2]string]int{}}
+	tx := &transaction{s: s, now: began, ctx: context.WithoutCancel(ctx), topics: map[string]bool{}, touched: map[*partition]bool{}, counts: map[[2]string]int{}}
 	if err := s.gts.Begin(); err != nil {
 		if fenced(err, 0, s.cfg.TransactionTimeout) {
 			err = fmt.Errorf("%w: %w", ErrFenced, err)
@@ -213,7 +222,7 @@ func (s *session) transact(ctx context.Context, f func(*transaction) error) (ok 
 		s.wait.reset()
 		return true, nil
 	}
-	s.parts = map[int32]*partition{}
+	s.drop(tx.touched)
 	if err != nil {
 		return false, err
 	}
@@ -227,7 +236,7 @@ func (s *session) transact(ctx context.Context, f func(*transaction) error) (ok 
 	}
 	s.log.Warn("transaction aborted: state will be restored and the records taken again", "error", stepErr)
 	s.cfg.Cluster.Status.Failed("transaction_aborted", stepErr)
-	if !errors.Is(stepErr, errDoomed) {
+	if !errors.Is(stepErr, errGivenUp) {
 		s.wait.wait(ctx, s.owner.current().ctx.Done())
 	}
 	return false, nil
@@ -258,9 +267,9 @@ func (tx *transaction) write(r *kgo.Record) {
 	})
 }
 
-// errDoomed: the transaction was aborted because one of its records is to be given
+// errGivenUp: the transaction was aborted because one of its records is to be given
 // up, which the next one will do.
-var errDoomed = errors.New("a record is given up")
+var errGivenUp = errors.New("a record is given up")
 
 // steps takes records through their machines, in order.
 func (tx *transaction) steps(items []item) error {
@@ -275,16 +284,17 @@ func (tx *transaction) steps(items []item) error {
 func (tx *transaction) step(it item) error {
 	s := tx.s
 	if it.err != nil {
-		tx.bury(it, it.err)
+		tx.giveUp(it, it.err)
 		return nil
 	}
 	f := s.failures[placeOf(it.record)]
-	if f != nil && f.doomed != nil {
-		tx.bury(it, f.doomed)
+	if f != nil && f.givenUp != nil {
+		tx.giveUp(it, f.givenUp)
 		return nil
 	}
 	// dirty: the machine may have changed though its effects are not written.
 	dirty := true
+	tx.touched[it.part] = true
 	effects, err := guard(s.log, func() (Effects, error) {
 		e, err := it.part.machine.Step(it.msg, tx.now)
 		dirty = err == nil
@@ -300,7 +310,7 @@ func (tx *transaction) step(it item) error {
 		return err
 	}
 	if final(err) && !dirty {
-		tx.bury(it, err)
+		tx.giveUp(it, err)
 		return nil
 	}
 	if f == nil {
@@ -311,17 +321,17 @@ func (tx *transaction) step(it item) error {
 	where := fmt.Errorf("%s partition %d offset %d: %w", it.msg.Topic, it.msg.Partition, it.msg.Offset, err)
 	switch {
 	case final(err):
-		f.doomed = err
+		f.givenUp = err
 	case f.times >= maxStepFailures:
-		f.doomed = Reject(err, "step_failed")
+		f.givenUp = Reject(err, "step_failed")
 	default:
 		return where
 	}
-	return fmt.Errorf("%w: %w", errDoomed, where)
+	return fmt.Errorf("%w: %w", errGivenUp, where)
 }
 
-func (tx *transaction) bury(it item, cause error) {
-	for _, r := range tx.s.bury(it.record, it.msg.Body, cause) {
+func (tx *transaction) giveUp(it item, cause error) {
+	for _, r := range tx.s.giveUp(it.record, it.msg.Body, cause) {
 		tx.write(r)
 	}
 	tx.counts[[2]string{it.msg.Topic, outcomeDeadLetter}]++
@@ -360,14 +370,14 @@ func (s *session) tick(ctx context.Context) error {
 	})
 }
 
-// deliverNews tells machines what was broadcast since.
-func (s *session) deliverNews(ctx context.Context) error {
-	if s.news == nil {
+// deliverBroadcasts tells machines what was broadcast since.
+func (s *session) deliverBroadcasts(ctx context.Context) error {
+	if s.follower == nil {
 		return nil
 	}
 	return s.each(ctx, func(p *partition) (all Effects, err error) {
 		var ms []Message
-		ms, p.newsSeen = s.news.after(p.newsSeen)
+		ms, p.followedTo = s.follower.after(p.followedTo)
 		b, ok := p.machine.(Broadcasts)
 		if !ok {
 			return Effects{}, nil
@@ -393,6 +403,11 @@ func (s *session) each(ctx context.Context, f func(*partition) (Effects, error))
 			s.log.Error("a machine failed: its state will be restored", "partition", p.number, "error", err)
 			s.cfg.Cluster.Status.Failed("machine_failed", err)
 			s.wait.wait(ctx, s.owner.current().ctx.Done())
+			touched := map[*partition]bool{p: true}
+			for q := range effects {
+				touched[q] = true
+			}
+			s.drop(touched)
 			return s.abort(ctx)
 		}
 		if len(e.Outputs)+len(e.State) > 0 {
@@ -403,6 +418,9 @@ func (s *session) each(ctx context.Context, f func(*partition) (Effects, error))
 		return nil
 	}
 	_, err := s.transact(ctx, func(tx *transaction) error {
+		for p := range effects {
+			tx.touched[p] = true
+		}
 		for p, e := range effects {
 			if err := tx.apply(p, e); err != nil {
 				return fmt.Errorf("partition %d: %w", p.number, err)

@@ -16,7 +16,7 @@ var errAbandoned = errors.New("abandoned")
 
 // worker takes single records from being held to being done, whatever held them.
 type worker struct {
-	undertaker
+	deadLetterWriter
 	// producer writes outputs; its acknowledgement is what makes an input done.
 	producer *kgo.Client
 	// stop is closed when no attempt may be started any more.
@@ -27,8 +27,8 @@ type worker struct {
 
 func newWorker(c ClusterConfig, stage string, producer *kgo.Client, stop <-chan struct{}) *worker {
 	return &worker{
-		undertaker: undertaker{cluster: c, stage: stage, log: c.log(), metrics: newMetrics(c.Metrics, stage)},
-		producer:   producer, stop: stop,
+		deadLetterWriter: deadLetterWriter{cluster: c, stage: stage, log: c.log(), metrics: newMetrics(c.Metrics, stage)},
+		producer:         producer, stop: stop,
 	}
 }
 
@@ -47,7 +47,7 @@ func (w *worker) do(ctx context.Context, r *kgo.Record, h Handler) error {
 		if err != nil && final(err) && outcome == outcomeDone {
 			m, _ := Decode(w.cluster, r)
 			outcome = outcomeDeadLetter
-			err = w.write(ctx, w.bury(r, m.Body, err))
+			err = w.write(ctx, w.giveUp(r, m.Body, err))
 		}
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.
 		return nil, outcomeAbandoned, errAbandoned
 	}
 	if err != nil {
-		return w.bury(r, nil, err), outcomeDeadLetter, nil
+		return w.giveUp(r, nil, err), outcomeDeadLetter, nil
 	}
 	begun, vanished := begunBefore(r)
 	if vanished || w.tooMany(begun) {
@@ -101,7 +101,7 @@ func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.
 		case errors.Is(err, ErrConfig):
 			return nil, outcomeAbandoned, err
 		case final(err):
-			return w.bury(r, m.Body, err), outcomeDeadLetter, nil
+			return w.giveUp(r, m.Body, err), outcomeDeadLetter, nil
 		case ctx.Err() != nil:
 			return nil, outcomeAbandoned, errAbandoned
 		}
@@ -124,7 +124,7 @@ func (w *worker) tooMany(begun int32) bool { return w.maxAttempts > 0 && begun >
 // where its holder vanished.
 func (w *worker) back(r *kgo.Record, m Message, begun int32, cause error) ([]*kgo.Record, string) {
 	if w.tooMany(begun) {
-		return w.bury(r, m.Body, tooManyAttempts(begun, cause)), outcomeDeadLetter
+		return w.giveUp(r, m.Body, tooManyAttempts(begun, cause)), outcomeDeadLetter
 	}
 	if cause == nil {
 		cause = errors.New("its holder vanished")

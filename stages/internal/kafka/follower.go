@@ -5,27 +5,27 @@ import (
 	"sync"
 )
 
-// news keeps what a keyed stage's broadcast topics said, the latest per key, in
+// follower keeps what a keyed stage's broadcast topics hold, the latest per key, in
 // order, so that every machine can be told all of it.
-type news struct {
+type follower struct {
 	mu       sync.Mutex
-	items    []newsItem
+	items    []followed
 	last     int
 	caughtUp chan struct{}
 	// wake is called, once, when there is something new.
 	wake func()
 }
 
-// newsItem is a message and its number; numbers count from 1 and rise.
-type newsItem struct {
+// followed is a message and its number; numbers count from 1 and rise.
+type followed struct {
 	number int
 	msg    Message
 }
 
-func newNews() *news { return &news{caughtUp: make(chan struct{})} }
+func newFollower() *follower { return &follower{caughtUp: make(chan struct{})} }
 
 // follow reads the topics until ctx ends.
-func (n *news) follow(ctx context.Context, c ClusterConfig, topics []string) {
+func (n *follower) follow(ctx context.Context, c ClusterConfig, topics []string) {
 	var wait backoff
 	for ctx.Err() == nil {
 		var once sync.Once
@@ -45,7 +45,7 @@ func (n *news) follow(ctx context.Context, c ClusterConfig, topics []string) {
 	}
 }
 
-func (n *news) awaitCaughtUp(ctx context.Context) bool {
+func (n *follower) awaitCaughtUp(ctx context.Context) bool {
 	select {
 	case <-n.caughtUp:
 		return true
@@ -54,7 +54,7 @@ func (n *news) awaitCaughtUp(ctx context.Context) bool {
 	}
 }
 
-func (n *news) add(m Message) {
+func (n *follower) add(m Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i, old := range n.items {
@@ -64,7 +64,7 @@ func (n *news) add(m Message) {
 		}
 	}
 	n.last++
-	n.items = append(n.items, newsItem{n.last, m})
+	n.items = append(n.items, followed{n.last, m})
 	if n.wake != nil {
 		n.wake()
 		n.wake = nil
@@ -72,7 +72,7 @@ func (n *news) add(m Message) {
 }
 
 // after returns what came after a number, and the number to ask with next.
-func (n *news) after(number int) ([]Message, int) {
+func (n *follower) after(number int) ([]Message, int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var ms []Message
@@ -86,7 +86,7 @@ func (n *news) after(number int) ([]Message, int) {
 
 // whenAfter calls f once there is something after a number, at once if there is. It
 // takes the place of an earlier call.
-func (n *news) whenAfter(number int, f func()) {
+func (n *follower) whenAfter(number int, f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.wake = f; n.last > number {
