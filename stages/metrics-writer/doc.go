@@ -9,6 +9,6 @@
 // of database, topic, partition, range and table, and only then committed; after a
 // crash the same range is formed again first, and ClickHouse drops the inserts that it
 // knows. An outage of ClickHouse is waited for and stops nothing upstream. A ClickHouse
-// that refuses us at start ends the stage, as waiting does not mend a password; once it
+// that refuses us at start ends the stage, as waiting does not change a password; once it
 // has worked, a refusal may be a change under way and is waited for like an outage.
 package main

@@ -18,7 +18,7 @@ type progress struct {
 }
 
 // observe takes an answer into account and says whether it moved anything. Answers
-// of an earlier incarnation, and of earlier steps, are old news; a later incarnation
+// of an earlier incarnation, and of earlier steps, are passed over; a later incarnation
 // is a trainer that rolled back to the step it names.
 func (p *progress) observe(u *sluicev1.PolicyUpdate) bool {
 	older := u.GetIncarnation() < p.incarnation

@@ -24,7 +24,7 @@ const topicScored = "scored"
 // machine remembers which trajectories of one partition of questions have been scored.
 // Its state is one entry per trajectory: its id, and whether it was graded.
 //
-// One id can end twice: whoever worked on it died before that was acknowledged, and the
+// One id can end twice: the process that worked on it died before that was acknowledged, and the
 // repetition was given up. The end that can be graded counts, whichever comes first; a
 // graded one after one that was not is passed on too, and the grouper lets it take the
 // place.

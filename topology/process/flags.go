@@ -88,7 +88,7 @@ func (c *common) check(cmd *Command) error {
 		return fmt.Errorf("--http-addr: %q: want host:port", c.httpAddr)
 	}
 	if c.readyFile != "" {
-		// Whoever waits for the file would wait for ever.
+		// What waits for the file would wait for ever.
 		if err := writable(filepath.Dir(c.readyFile)); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
 		}

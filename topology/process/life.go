@@ -156,7 +156,7 @@ func (l *Life) ready(path string) {
 		return
 	}
 	if _, err := readyfile.Write(path, addresses); err != nil {
-		// Whoever waits for the file would wait for ever.
+		// What waits for the file would wait for ever.
 		l.fail(fmt.Errorf("--ready-file: %w", err))
 	}
 }

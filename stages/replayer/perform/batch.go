@@ -30,8 +30,8 @@ func (r *run) batch(ctx context.Context) error {
 		}
 		return nil
 	}
-	// What was spooled is read back from several goroutines.
-	if err := r.spool.sync(); err != nil {
+	// What was buffered is read back from several goroutines.
+	if err := r.buffer.sync(); err != nil {
 		return err
 	}
 	phase := phaseBatching
@@ -72,7 +72,7 @@ func (r *run) closeStep(_ context.Context, s replay.Step) (closedStep, error) {
 	var out closedStep
 	var closed []*sluicev1.GroupClosed
 	for _, recorded := range s.Groups {
-		g, err := replay.Close(r.Rule, recorded, r.spool.outcome)
+		g, err := replay.Close(r.Rule, recorded, r.buffer.outcome)
 		if errors.Is(err, replay.ErrIncomplete) || errors.Is(err, replay.ErrInput) {
 			out.summary.IncompleteGroups++
 			out.summary.example(err.Error())
@@ -99,7 +99,7 @@ func (r *run) closeStep(_ context.Context, s replay.Step) (closedStep, error) {
 	if r.Until != Batches {
 		return out, nil
 	}
-	batch, micro, err := replay.Batch(r.Batches, s, closed, r.spool.trajectory)
+	batch, micro, err := replay.Batch(r.Batches, s, closed, r.buffer.trajectory)
 	switch {
 	case errors.Is(err, replay.ErrNoBatch):
 		return out, nil

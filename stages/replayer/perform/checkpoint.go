@@ -33,7 +33,7 @@ type checkpoint struct {
 	Position Position          `json:"position"`
 	// Step is how many steps have been closed.
 	Step    int     `json:"step"`
-	Spool   int64   `json:"spool"`
+	Buffer  int64   `json:"buffer"`
 	Mark    Mark    `json:"mark"`
 	Summary Summary `json:"summary"`
 }
@@ -41,7 +41,7 @@ type checkpoint struct {
 const (
 	checkpointVersion = 2
 	checkpointFile    = "checkpoint.json"
-	spoolFile         = "members.spool"
+	bufferFile        = "members.buffer"
 )
 
 // loadCheckpoint returns nil where there is none.

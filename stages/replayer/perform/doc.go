@@ -10,7 +10,7 @@
 //     parallelism and however often it was interrupted.
 //  2. A checkpoint holds how far it is and how much of each output belongs to that.
 //     After an interruption or a crash, files are cut back to the checkpoint. Topics are
-//     written in transactions under an id of the replay's, so that whoever goes on fences
+//     written in transactions under an id of the replay's, so that the process that goes on fences
 //     off the process that was killed; what was committed after the checkpoint is then
 //     counted, partition by partition, and not written again. Nothing is doubled or lost.
 //  3. A replay that was begun under one configuration is not resumed under another.

@@ -37,7 +37,7 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 		}
 		return r.finished()
 	}
-	defer r.spool.close()
+	defer r.buffer.close()
 	err = r.work(ctx)
 	if err == nil {
 		return r.finished()
@@ -65,7 +65,7 @@ func (r *run) finished() (Summary, error) {
 
 // clean removes what only a replay under way needs.
 func (r *run) clean() error {
-	err := os.Remove(filepath.Join(r.State, spoolFile))
+	err := os.Remove(filepath.Join(r.State, bufferFile))
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}
@@ -75,11 +75,11 @@ func (r *run) clean() error {
 // run is a replay under way.
 type run struct {
 	Config
-	cp    *checkpoint
-	plan  *replay.Plan
-	spool *spool
-	saved time.Time
-	told  time.Time
+	cp     *checkpoint
+	plan   *replay.Plan
+	buffer *buffer
+	saved  time.Time
+	told   time.Time
 	// torn: a write failed, so that what the sink has is not what cp says.
 	torn bool
 }
@@ -102,18 +102,18 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.Sink.Resume(ctx, r.Until.topics(), r.cp.Mark); err != nil {
 		return err
 	}
-	if r.spool, err = openSpool(filepath.Join(r.State, spoolFile), r.cp.Spool); err != nil {
+	if r.buffer, err = openBuffer(filepath.Join(r.State, bufferFile), r.cp.Buffer); err != nil {
 		return err
 	}
 	r.plan = replay.NewPlan()
 	if err := r.readPlan(ctx); err != nil {
-		return errors.Join(err, r.spool.close())
+		return errors.Join(err, r.buffer.close())
 	}
 	if fresh {
 		// Before anything is written: what is written later can then be told from
 		// what others wrote.
 		if err := r.save(ctx); err != nil {
-			return errors.Join(err, r.spool.close())
+			return errors.Join(err, r.buffer.close())
 		}
 	}
 	return nil
@@ -221,7 +221,7 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.at("finished"); err != nil {
 		return err
 	}
-	r.cp.Phase, r.cp.Spool = phaseDone, 0
+	r.cp.Phase, r.cp.Buffer = phaseDone, 0
 	return r.cp.save(r.State)
 }
 
@@ -269,10 +269,10 @@ func (r *run) save(ctx context.Context) error {
 		r.torn = true
 		return err
 	}
-	if err := r.spool.sync(); err != nil {
+	if err := r.buffer.sync(); err != nil {
 		return err
 	}
-	r.cp.Mark, r.cp.Spool = mark, r.spool.bytes
+	r.cp.Mark, r.cp.Buffer = mark, r.buffer.bytes
 	if err := r.at("synced"); err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (r *run) memberOf(s *sluicev1.Scored) (member, error) {
 		// All of it, as it is encoded already.
 		m.kept = rec.Value
 	} else {
-		m.kept, err = spooled(s)
+		m.kept, err = buffered(s)
 	}
 	return m, err
 }
@@ -146,11 +146,11 @@ func (r *run) commitScores(ctx context.Context, c rescored) error {
 	var items []Item
 	sum := &r.cp.Summary
 	for _, m := range c.all {
-		if _, seen := r.spool.outcome(m.Member); seen {
+		if _, seen := r.buffer.outcome(m.Member); seen {
 			sum.Repeated++
 			continue
 		}
-		if err := r.spool.add(m.Member, m.Outcome, m.kept); err != nil {
+		if err := r.buffer.add(m.Member, m.Outcome, m.kept); err != nil {
 			return err
 		}
 		items = append(items, m.item)

@@ -19,7 +19,7 @@ import (
 )
 
 // TopicSink writes topics of the replay's own: in transactions, each of which ends with a
-// Sync, under a transactional id that is the replay's. Whoever resumes the replay fences
+// Sync, under a transactional id that is the replay's. The process that resumes the replay fences
 // off by it a process that was killed: what that one had on its way is aborted and can
 // no longer arrive. Then what each partition holds is counted. Since records are written
 // in one order, and by nobody else, it is always the beginning of what the partition is
@@ -269,6 +269,6 @@ func (s *TopicSink) Finish(context.Context, Summary, func(done, total int64)) er
 // Clean implements Sink.
 func (s *TopicSink) Clean() error { return nil }
 
-// Close ends the connections. A transaction that is open is aborted by whoever resumes
+// Close ends the connections. A transaction that is open is aborted by the process that resumes
 // the replay, or by the brokers in a while.
 func (s *TopicSink) Close() { s.client.Close() }

@@ -44,7 +44,7 @@ func unsetServing(dir string) error {
 
 // recoverFromCrash brings the data directory into the state that a clean stop leaves.
 // What kfake writes as it goes are records, committed offsets and producer ids; what
-// it only writes when it stops is mended here, on a port that no client knows:
+// it only writes when it stops is repaired here, on a port that no client knows:
 //
 //   - Transactions that were open are aborted for good. kfake counts them as aborted
 //     but writes no marker, and raises the epoch of their producer by one; so the
@@ -59,7 +59,7 @@ func recoverFromCrash(cfg Config, opts []kfake.Opt, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	// Its clean stop writes what was mended.
+	// Its clean stop writes what was repaired.
 	defer cluster.Close()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
 	if err != nil {

@@ -290,7 +290,7 @@ func TestACleanStopIsNoCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		if crash, err := crashed(dir); !crash || err != nil {
-			t.Errorf("while it serves: crashed is %v, %v; want true for whoever finds it so", crash, err)
+			t.Errorf("while it serves: crashed is %v, %v; want true for the next start", crash, err)
 		}
 		b.Close()
 	}

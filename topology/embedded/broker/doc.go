@@ -7,7 +7,7 @@
 // included (an end of the machine only with SyncWrites), and that a directory written
 // by a newer version is refused and left untouched.
 //
-// After a crash it mends what kfake only writes when it stops, before a client can
+// After a crash it repairs what kfake only writes when it stops, before a client can
 // connect: transactions that were open are aborted with markers and their producers
 // fenced, and share groups get their settings and places back (at most 200 ms old, so
 // that a record may be delivered once more). See crash.go.

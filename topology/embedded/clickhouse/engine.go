@@ -75,7 +75,7 @@ func runEngine(open Opener, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	// Opened as whoever started us, since the other user may not reach it.
+	// Opened as the user that started us, since the other user may not reach it.
 	library, err := os.Open(order.Library)
 	if err != nil {
 		return fmt.Errorf("%w: --lib: %w: `make tools` fetches libchdb.so", ErrUnusable, err)

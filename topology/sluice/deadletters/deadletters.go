@@ -2,7 +2,7 @@
 //
 // It reads dead-letters from the start to where it ended when asked, without a group,
 // so looking changes nothing. Everything in a dead letter is hostile: texts are
-// escaped by whoever prints them (List and Show do).
+// escaped by what prints them (List and Show do).
 package deadletters
 
 import (

@@ -2,7 +2,7 @@
 // themselves.
 //
 // It reads the topic stage-status, without a group, so looking changes nothing. What a
-// process says is text of unknown origin: whoever prints it escapes it.
+// process says is text of unknown origin: what prints it escapes it.
 package presence
 
 import (

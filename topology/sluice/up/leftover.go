@@ -13,8 +13,8 @@ import (
 // end: the kernel has told them to when it died.
 const endWithin = 45 * time.Second
 
-// awaitLeftovers waits until no process holds a part of the data any more. Whoever
-// started too early behind a kill -9 would be refused each directory that is still
+// awaitLeftovers waits until no process holds a part of the data any more. A start
+// too early behind a kill -9 would be refused each directory that is still
 // locked, or move it away under a process that writes it. say is told once, if there
 // is something to wait for.
 func (d *directory) awaitLeftovers(ctx context.Context, within time.Duration, say func(format string, args ...any)) error {

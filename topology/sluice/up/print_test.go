@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-rl/sluice/topology/sluice/depth"
 )
 
-// mended is a trajectory whose first program failed and whose second was right.
-func mended(hostile string) *sluicev1.Scored {
+// corrected is a trajectory whose first program failed and whose second was right.
+func corrected(hostile string) *sluicev1.Scored {
 	return &sluicev1.Scored{
 		Graded: true, Correct: true, Reward: 1, Answer: "42" + hostile,
 		Trajectory: &sluicev1.Trajectory{
@@ -44,7 +44,7 @@ func TestATrajectoryShowsWhatIsTrainedOn(t *testing.T) {
 		return map[uint32]string{10: "<tool_call>print(x)</tool_call>", 20: "<tool_response>\nNameError: x\n</tool_response>", 30: "\\boxed{42}"}[tokens[0]], nil
 	}
 	var b strings.Builder
-	printTrajectory(t.Context(), &b, mended(""), decode, false)
+	printTrajectory(t.Context(), &b, corrected(""), decode, false)
 	want := `One trajectory: r.0/3/1/2, question q
   What is
   6 x 7?
@@ -77,7 +77,7 @@ func TestHostileTrajectoriesCannotReachTheTerminal(t *testing.T) {
 	failing := func(context.Context, []uint32) (string, error) { return "", errors.New("no such route") }
 	for _, colours := range []bool{false, true} {
 		var b strings.Builder
-		printTrajectory(t.Context(), &b, mended(hostile), failing, colours)
+		printTrajectory(t.Context(), &b, corrected(hostile), failing, colours)
 		text := strings.NewReplacer("\x1b[1;32m", "", "\x1b[2m", "", "\x1b[0m", "").Replace(b.String())
 		if strings.ContainsAny(text, "\x1b\a\u202e") || strings.Contains(text, "\xff") {
 			t.Errorf("colours %v: hostile text was printed:\n%q", colours, text)
@@ -89,13 +89,13 @@ func TestHostileTrajectoriesCannotReachTheTerminal(t *testing.T) {
 }
 
 func TestTheTrajectoryThatShowsMostIsChosen(t *testing.T) {
-	m := mended("")
+	m := corrected("")
 	if got := illustrates(m); got != 2 {
 		t.Errorf("failed, then answered rightly: %d, want 2", got)
 	}
 	m.Trajectory.Turns[1].Execution = &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OK}
 	if got := illustrates(m); got != 5 {
-		t.Errorf("failed, mended, right: %d, want 5", got)
+		t.Errorf("failed, corrected, right: %d, want 5", got)
 	}
 	m.Trajectory.Turns = nil
 	if got := illustrates(m); got != 0 {

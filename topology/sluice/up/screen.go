@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-rl/sluice/topology/sluice/terminal"
 )
 
-// screen is the terminal, shared by the view and by whoever has something to say.
+// screen is the terminal, shared by the view and by all that have something to say.
 type screen struct {
 	mu    sync.Mutex
 	out   io.Writer

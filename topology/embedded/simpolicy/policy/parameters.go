@@ -23,7 +23,7 @@ const (
 	AfterError
 	AfterErrors
 	AfterSilence
-	MendedCode
+	FixedCode
 	HeadForm
 	TextOpening
 	TextForm
@@ -52,10 +52,10 @@ var sites = [siteCount]siteSpec{
 	FirstCode:    {"first_code", []choice{{"right", 0.34}, {"name_error", 0.36}, {"syntax_error", 0.10}, {"wrong_value", 0.10}, {"silent", 0.10}}},
 	CallForm:     {"call_form", []choice{{"one_call", 0.76}, {"two_calls", 0.08}, {"unclosed", 0.08}, {"text_after", 0.08}}},
 	AfterResult:  {"after_result", []choice{{"box", 0.58}, {"no_box", 0.22}, {"distrust", 0.12}, {"check", 0.08}}},
-	AfterError:   {"after_error", []choice{{"mend", 0.25}, {"guess", 0.35}, {"give_up", 0.30}, {"same_again", 0.10}}},
-	AfterErrors:  {"after_errors", []choice{{"mend", 0.25}, {"guess", 0.35}, {"give_up", 0.35}, {"same_again", 0.05}}},
-	AfterSilence: {"after_silence", []choice{{"mend", 0.30}, {"guess", 0.35}, {"give_up", 0.35}}},
-	MendedCode:   {"mended_code", []choice{{"right", 0.50}, {"name_error", 0.20}, {"syntax_error", 0.10}, {"wrong_value", 0.15}, {"silent", 0.05}}},
+	AfterError:   {"after_error", []choice{{"fix", 0.25}, {"guess", 0.35}, {"give_up", 0.30}, {"same_again", 0.10}}},
+	AfterErrors:  {"after_errors", []choice{{"fix", 0.25}, {"guess", 0.35}, {"give_up", 0.35}, {"same_again", 0.05}}},
+	AfterSilence: {"after_silence", []choice{{"fix", 0.30}, {"guess", 0.35}, {"give_up", 0.35}}},
+	FixedCode:    {"fixed_code", []choice{{"right", 0.50}, {"name_error", 0.20}, {"syntax_error", 0.10}, {"wrong_value", 0.15}, {"silent", 0.05}}},
 	HeadForm:     {"head_form", []choice{{"box", 0.55}, {"no_box", 0.45}}},
 	TextOpening:  {"text_opening", []choice{{"think", 0.4}, {"find", 0.3}, {"first", 0.3}}},
 	TextForm:     {"text_form", []choice{{"box", 0.60}, {"no_box", 0.40}}},

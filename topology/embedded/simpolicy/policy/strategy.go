@@ -95,8 +95,8 @@ const (
 // call writes a program. How it ends decides whether it works.
 func (w *walk) call(s *situation, quality Site) {
 	slip := firstSlip
-	if quality == MendedCode {
-		slip = mendedSlip
+	if quality == FixedCode {
+		slip = fixedSlip
 	}
 	n := len(s.solution.Lines) - 1
 	w.say(callHead)
@@ -114,10 +114,10 @@ func (w *walk) call(s *situation, quality Site) {
 }
 
 // Slips are no choice: their odds are fixed, so that even a policy that has learnt
-// everything has errors to mend.
+// everything has errors to fix.
 const (
-	firstSlip  = 0.25
-	mendedSlip = 0.05
+	firstSlip = 0.25
+	fixedSlip = 0.05
 )
 
 // sameCall writes the last program again, mistakes included.
@@ -126,7 +126,7 @@ func (w *walk) sameCall(c *pastCall) {
 	w.closeCall()
 }
 
-// endings are in the order of the sites FirstCode and MendedCode.
+// endings are in the order of the sites FirstCode and FixedCode.
 func endings(last string) []option {
 	return []option{
 		{text: "print(" + last + ")\n"},
@@ -174,7 +174,7 @@ func (w *walk) afterError(s *situation, c *pastCall) {
 	}
 	switch w.choose(site, options) {
 	case 0:
-		w.call(s, MendedCode)
+		w.call(s, FixedCode)
 	case 1:
 		w.inTheHead(s, HeadForm)
 	case 3:
@@ -189,7 +189,7 @@ func (w *walk) afterSilence(s *situation) {
 		{text: "I cannot see a result, so I stop here.", end: true},
 	}) {
 	case 0:
-		w.call(s, MendedCode)
+		w.call(s, FixedCode)
 	case 1:
 		w.inTheHead(s, HeadForm)
 	}

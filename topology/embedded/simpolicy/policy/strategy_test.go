@@ -50,12 +50,12 @@ func TestStrategies(t *testing.T) {
 		{name: "rounds what floats do", choices: map[Site]string{AfterResult: "box"}, history: []string{goodCall, "9.999999999999998"}, want: []string{"\\boxed{10}"}},
 		{name: "forgets the box", choices: map[Site]string{AfterResult: "no_box"}, history: []string{goodCall, "10.0"}, want: []string{"The answer is 10."}, wantNot: "\\boxed"},
 		{name: "checks again with the same program", choices: map[Site]string{AfterResult: "check", CallForm: "one_call"}, history: []string{goodCall, "10.0"}, want: []string{goodCall}},
-		{name: "mends", choices: map[Site]string{AfterError: "mend", MendedCode: "right", CallForm: "one_call"}, history: []string{"x", nameErr}, want: []string{"failed with a NameError", goodCall}},
+		{name: "fixes", choices: map[Site]string{AfterError: "fix", FixedCode: "right", CallForm: "one_call"}, history: []string{"x", nameErr}, want: []string{"failed with a NameError", goodCall}},
 		{name: "gives up", choices: map[Site]string{AfterError: "give_up"}, history: []string{"x", nameErr}, want: []string{"I stop here."}, wantNot: "\\boxed"},
 		{name: "repeats itself", choices: map[Site]string{AfterError: "same_again", CallForm: "one_call"}, history: []string{strings.ReplaceAll(goodCall, "step2)", "total)"), nameErr}, want: []string{"print(total)"}},
-		{name: "second error has its own site", choices: map[Site]string{AfterError: "mend", AfterErrors: "give_up"}, history: []string{"x", nameErr, "x", nameErr}, want: []string{"I stop here."}},
+		{name: "second error has its own site", choices: map[Site]string{AfterError: "fix", AfterErrors: "give_up"}, history: []string{"x", nameErr, "x", nameErr}, want: []string{"I stop here."}},
 		{name: "a time-out is an error", choices: map[Site]string{AfterError: "give_up"}, history: []string{"x", "Execution timed out after 30 s"}, want: []string{"I stop here."}},
-		{name: "nothing printed", choices: map[Site]string{AfterSilence: "mend", MendedCode: "right", CallForm: "one_call"}, history: []string{"x", ""}, want: []string{"Nothing was printed", goodCall}},
+		{name: "nothing printed", choices: map[Site]string{AfterSilence: "fix", FixedCode: "right", CallForm: "one_call"}, history: []string{"x", ""}, want: []string{"Nothing was printed", goodCall}},
 		{name: "text only", text: true, choices: map[Site]string{TextForm: "box"}, want: []string{"\nstep1 = 12 / 60\n", "\\boxed{"}, wantNot: "<tool_call>"},
 		{name: "text only, question within more words", text: true, ask: weng + "\n\nPlease reason and box the answer.", choices: map[Site]string{TextForm: "box"}, want: []string{"step1 = 12 / 60"}},
 		{name: "unknown, guessed", ask: "What is 17 times 4?", choices: map[Site]string{UnknownPlan: "guess"}, want: []string{"I guess it is \\boxed{"}},
@@ -116,7 +116,7 @@ func TestNoOptionBeginsAnother(t *testing.T) {
 func TestEveryChoiceHasItsOption(t *testing.T) {
 	w := newWorld(t)
 	s := w.lib.All()[0]
-	for site, options := range map[Site][]option{Opening: openings, TextOpening: openings, FirstCode: endings(s.Last), MendedCode: endings(s.Last)} {
+	for site, options := range map[Site][]option{Opening: openings, TextOpening: openings, FirstCode: endings(s.Last), FixedCode: endings(s.Last)} {
 		if len(options) != len(site.Choices()) {
 			t.Errorf("%s: %d options, %d choices", site.Name(), len(options), len(site.Choices()))
 		}

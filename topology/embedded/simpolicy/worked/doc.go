@@ -6,5 +6,5 @@
 //
 // Promises: a Solution's program computes exactly what the marks say, with exact
 // rational arithmetic as the check, and its last value is the reference; a row for
-// which that does not hold is refused by Parse with the reason, never mended.
+// which that does not hold is refused by Parse with the reason, never repaired.
 package worked

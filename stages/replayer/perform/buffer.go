@@ -14,10 +14,10 @@ import (
 	"github.com/sluice-rl/sluice/stages/replayer/replay"
 )
 
-// spool keeps, for each trajectory, what its group and its batch need: the new outcome in
+// buffer keeps, for each trajectory, what its group and its batch need: the new outcome in
 // memory, and in a file, behind their lengths, Scored messages: whole where the
 // trajectory may be trained on, otherwise no more than the outcome.
-type spool struct {
+type buffer struct {
 	file  *os.File
 	w     *bufio.Writer
 	bytes int64
@@ -32,13 +32,13 @@ type entry struct {
 	size int32
 }
 
-// openSpool opens the spool as it was when it had so many bytes.
-func openSpool(path string, size int64) (*spool, error) {
+// openBuffer opens the buffer as it was when it had so many bytes.
+func openBuffer(path string, size int64) (*buffer, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	s := &spool{file: file, members: map[replay.Member]entry{}}
+	s := &buffer{file: file, members: map[replay.Member]entry{}}
 	if err := s.load(size); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
@@ -46,7 +46,7 @@ func openSpool(path string, size int64) (*spool, error) {
 	return s, nil
 }
 
-func (s *spool) load(size int64) error {
+func (s *buffer) load(size int64) error {
 	if info, err := s.file.Stat(); err != nil {
 		return err
 	} else if info.Size() < size {
@@ -76,13 +76,13 @@ func (s *spool) load(size int64) error {
 	return err
 }
 
-func (s *spool) note(m replay.Member, o replay.Outcome, size int) {
+func (s *buffer) note(m replay.Member, o replay.Outcome, size int) {
 	s.members[m] = entry{o, s.bytes + 4, int32(size)}
 	s.bytes += 4 + int64(size)
 }
 
-// spooled is what the spool keeps of a score that is not trained on.
-func spooled(s *sluicev1.Scored) ([]byte, error) {
+// buffered is what the buffer keeps of a score that is not trained on.
+func buffered(s *sluicev1.Scored) ([]byte, error) {
 	t := s.GetTrajectory()
 	return proto.Marshal(&sluicev1.Scored{
 		Trajectory: &sluicev1.Trajectory{
@@ -93,7 +93,7 @@ func spooled(s *sluicev1.Scored) ([]byte, error) {
 	})
 }
 
-func (s *spool) add(m replay.Member, o replay.Outcome, kept []byte) error {
+func (s *buffer) add(m replay.Member, o replay.Outcome, kept []byte) error {
 	if _, err := s.w.Write(binary.BigEndian.AppendUint32(nil, uint32(len(kept)))); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *spool) add(m replay.Member, o replay.Outcome, kept []byte) error {
 }
 
 // sync makes durable what was added.
-func (s *spool) sync() error {
+func (s *buffer) sync() error {
 	if s.flushed == s.bytes {
 		return nil
 	}
@@ -117,14 +117,14 @@ func (s *spool) sync() error {
 }
 
 // outcome is a member's new outcome.
-func (s *spool) outcome(m replay.Member) (replay.Outcome, bool) {
+func (s *buffer) outcome(m replay.Member) (replay.Outcome, bool) {
 	e, ok := s.members[m]
 	return e.Outcome, ok
 }
 
 // trajectory reads a member's tokens back. It may be called from several goroutines once
 // nothing is added any more.
-func (s *spool) trajectory(m replay.Member) (*sluicev1.Trajectory, error) {
+func (s *buffer) trajectory(m replay.Member) (*sluicev1.Trajectory, error) {
 	e, ok := s.members[m]
 	if !ok {
 		return nil, replay.ErrIncomplete
@@ -140,4 +140,4 @@ func (s *spool) trajectory(m replay.Member) (*sluicev1.Trajectory, error) {
 	return kept.GetTrajectory(), nil
 }
 
-func (s *spool) close() error { return s.file.Close() }
+func (s *buffer) close() error { return s.file.Close() }
