@@ -26,6 +26,9 @@ const (
 	logprobsProcessed = inference.LogprobsProcessed
 )
 
+// tokenizerServer leaves templates and tokens to the inference server.
+const tokenizerServer = "server"
+
 // config is what the sampler can be told; every field is a flag.
 type config struct {
 	urls             []string
@@ -35,6 +38,7 @@ type config struct {
 	protocol         string
 	systemPromptFile string
 	addedTokensFile  string
+	tokenizer        string
 	logprobsMode     string
 	stopTokens       []uint
 	concurrency      int
@@ -54,6 +58,7 @@ func (c *config) register(f *pflag.FlagSet) {
 	f.StringVar(&c.protocol, "tool-protocol", toolcall.QwenName, "how the policy writes a call; prompts for another are refused")
 	f.StringVar(&c.systemPromptFile, "system-prompt-file", "", "file with the system prompt of trajectories with the tool; empty: the one built in")
 	f.StringVar(&c.addedTokensFile, "added-tokens-file", "", "file with the tokenizer's added tokens, one a line, which are defused in what programs print; empty: those of Qwen3 and Qwen3.5")
+	f.StringVar(&c.tokenizer, "tokenizer", tokenizerServer, "who renders the chat template and tokenises: server, or a model's folder with tokenizer.json (byte-level BPE) and its chat template, whose added tokens are then defused")
 	f.StringVar(&c.logprobsMode, "logprobs-mode", logprobsAuto, "what the server's logprobs are of: raw (before temperature), processed (of the distribution that was sampled), or auto: as its dialect documents (vllm and llamacpp raw, sglang processed)")
 	f.UintSliceVar(&c.stopTokens, "stop-token-ids", nil, "token ids that end a turn, beside the model's own end tokens")
 	f.IntVar(&c.concurrency, "concurrency", 256, "records worked on at once; a prompt asks for its whole group")
@@ -115,8 +120,23 @@ func (c *config) systemPrompt() (string, error) {
 	return strings.TrimRight(string(b), "\n"), nil
 }
 
-func (c *config) defuser() (*observation.Defuser, error) {
+// local is the renderer of a model's folder; nil: the server renders.
+func (c *config) local() (*inference.Local, error) {
+	if c.tokenizer == "" || c.tokenizer == tokenizerServer {
+		return nil, nil
+	}
+	l, err := inference.OpenLocal(c.tokenizer)
+	if err != nil {
+		return nil, fmt.Errorf("--tokenizer: %w", err)
+	}
+	return l, nil
+}
+
+func (c *config) defuser(local *inference.Local) (*observation.Defuser, error) {
 	tokens := observation.Qwen()
+	if local != nil {
+		tokens = append(tokens, local.Added()...)
+	}
 	if c.addedTokensFile != "" {
 		b, err := os.ReadFile(c.addedTokensFile)
 		if err != nil {

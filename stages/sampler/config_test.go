@@ -38,7 +38,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	if s, err := c.systemPrompt(); err != nil || s != rollout.SystemPrompt {
 		t.Errorf("system prompt %q, %v", s, err)
 	}
-	if d, err := c.defuser(); err != nil || d.Defuse("<think>") != "< think >" {
+	if d, err := c.defuser(nil); err != nil || d.Defuse("<think>") != "< think >" {
 		t.Errorf("added tokens: %v", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestFilesReplaceWhatIsBuiltIn(t *testing.T) {
 	if s, err := c.systemPrompt(); err != nil || s != "Be brief." {
 		t.Errorf("system prompt %q, %v", s, err)
 	}
-	d, err := c.defuser()
+	d, err := c.defuser(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestFilesReplaceWhatIsBuiltIn(t *testing.T) {
 		t.Error("an empty system prompt is accepted")
 	}
 	blank := parsed(t, "--added-tokens-file", file("blank", "  \n"))
-	if _, err := blank.defuser(); err == nil {
+	if _, err := blank.defuser(nil); err == nil {
 		t.Error("a token of white space is accepted")
 	}
 }

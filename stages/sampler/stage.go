@@ -146,21 +146,25 @@ func (s *sampler) handler(ctx context.Context, env *stage.Env, fatal func(error)
 	if err != nil {
 		return nil, err
 	}
-	defuser, err := s.cfg.defuser()
+	local, err := s.cfg.local()
 	if err != nil {
 		return nil, err
 	}
+	defuser, err := s.cfg.defuser(local)
+	if err != nil {
+		return nil, err
+	}
+	clientConfig := s.clientConfig(env, fatal)
+	if local != nil {
+		// What cannot be worked with is refused before anything is read.
+		if _, err := inference.NewTemplate(ctx, local, systemPrompt, protocol.Tools()); err != nil {
+			return nil, fmt.Errorf("--tokenizer %s: %w", s.cfg.tokenizer, err)
+		}
+		clientConfig.Renderer = local
+	}
 	metrics := newMetrics(env.Metrics)
-	client, err := inference.New(ctx, inference.Config{
-		HTTP: s.http, MaxConnections: 2 * s.cfg.concurrency, RequestTimeout: s.cfg.requestTimeout, APIKey: s.cfg.apiKey,
-		Budget:  inference.Budget{Attempts: s.cfg.turnAttempts, Time: s.cfg.turnTime},
-		Dialect: s.cfg.dialect, TokensInFlight: s.cfg.tokensInFlight, Vocabulary: s.cfg.vocabulary, RefusalsInARow: s.cfg.refusals,
-		Log:      env.Log,
-		Away:     func(err error) { env.Health.Ready(readyPart, err) },
-		Degraded: func(err error) { env.Health.Ready(turnsPart, err) },
-		Fatal:    fatal,
-		Attempt:  func(c inference.Class) { metrics.attempts.WithLabelValues(c.String()).Inc() },
-	})
+	clientConfig.Attempt = func(c inference.Class) { metrics.attempts.WithLabelValues(c.String()).Inc() }
+	client, err := inference.New(ctx, clientConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +174,19 @@ func (s *sampler) handler(ctx context.Context, env *stage.Env, fatal func(error)
 		logprobsMode: s.cfg.logprobsMode, stopTokens: s.cfg.stopTokenIDs(),
 		warnings: newWarnings(env.Log), metrics: metrics, log: env.Log, stopping: ctx.Done(),
 	}, nil
+}
+
+// clientConfig is how servers are asked.
+func (s *sampler) clientConfig(env *stage.Env, fatal func(error)) inference.Config {
+	return inference.Config{
+		HTTP: s.http, MaxConnections: 2 * s.cfg.concurrency, RequestTimeout: s.cfg.requestTimeout, APIKey: s.cfg.apiKey,
+		Budget:  inference.Budget{Attempts: s.cfg.turnAttempts, Time: s.cfg.turnTime},
+		Dialect: s.cfg.dialect, TokensInFlight: s.cfg.tokensInFlight, Vocabulary: s.cfg.vocabulary, RefusalsInARow: s.cfg.refusals,
+		Log:      env.Log,
+		Away:     func(err error) { env.Health.Ready(readyPart, err) },
+		Degraded: func(err error) { env.Health.Ready(turnsPart, err) },
+		Fatal:    fatal,
+	}
 }
 
 // check waits for an inference server and refuses one that cannot be worked with.

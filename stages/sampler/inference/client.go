@@ -30,6 +30,8 @@ type Config struct {
 	TokensInFlight int64
 	// Vocabulary is the number of token ids, where no server says.
 	Vocabulary int
+	// Renderer makes tokens of conversations. Nil: the servers do.
+	Renderer Renderer
 	// RefusalsInARow is how many requests in a row may be refused, with no usable answer
 	// to anybody between, before Fatal is called. 0 means 16.
 	RefusalsInARow int
@@ -217,8 +219,12 @@ func allUnusable(choices []Choice) error {
 	return choices[0].Err
 }
 
-// Render has one of the endpoints apply its chat template and tokenise.
+// Render has one of the endpoints apply its chat template and tokenise, or does it itself
+// where it was given a Renderer.
 func (c *Client) Render(ctx context.Context, eps []Endpoint, conversation Conversation, turn *Turn) ([]uint32, error) {
+	if c.cfg.Renderer != nil {
+		return c.cfg.Renderer.Render(ctx, conversation)
+	}
 	var tokens []uint32
 	err := c.do(ctx, eps, turn, 0, func(ctx context.Context, _ *server, d dialect, ep Endpoint, info Info) (err error) {
 		tokens, err = d.render(ctx, c.transport, Endpoint{ep.URL, info.Model}, conversation)
