@@ -30,7 +30,7 @@ func TestWordsThatChangeAnAnswer(t *testing.T) {
 		`not 9`, `\text{not }9`, `is not 9`, `\text{anything but }9`, `anything except 9`, `all but 9`, `never 9`, `9\text{ is wrong}`, `9 is incorrect`, `9\text{ is false}`, `9 is not correct`, `\text{cannot be }9`, `9, no, ten`,
 		`\text{a multiple of }9`, `\text{a factor of }9`, `divides 9`, `\text{divisible by }9`, `\text{the complement of }9`, `\text{a power of }9`, `\text{the digits of }9`, `\text{the sum of }9`, `congruent to 9`,
 		`between 8 and 9`, `\text{from 1 to }9`, `8 to 9`, `9 through 12`, `9\text{ or ten}`, `either 9 or 10`, `9 percent more`, `9\text{ more}`, `9 fewer`, `9 increments`, `9\text{ doubled}`, `9 halved`, `9 inverted`, `9\text{ negative}`, `9 times itself`,
-		`it could be 9`, `\text{maybe }9`, `\text{possibly }9`, `I doubt 9`, `almost 9`, `\text{nearly }9`, `\text{close to }9`, `anyone but 9`, `9\text{ short of ten}`, `9 too many`, `9\text{ off}`, `nine times 9`, `9\text{ tenths}`, `9 fifths`, `9 halves`,
+		`9 maximum`, `\text{by }9`, `\text{out of }9`, `\text{in }9`, `9\text{ short}`, `\text{since }9`, `\text{increased to }9`, `\text{times }9`, `square 9`, `9\text{ at the minimum}`, `(C) and 9`, `it could be 9`, `\text{maybe }9`, `\text{possibly }9`, `I doubt 9`, `almost 9`, `\text{nearly }9`, `\text{close to }9`, `anyone but 9`, `9\text{ short of ten}`, `9 too many`, `9\text{ off}`, `nine times 9`, `9\text{ tenths}`, `9 fifths`, `9 halves`,
 		`不是9`, `不等于9`, `大于9`, `小于9`, `至少9`, `至多9`, `不超过9`, `9以上`, `9以下`, `负9`, `9的倍数`, `9的一半`, `9或10`, `除了9`, `9是错误的`, `不止9`,
 	} {
 		for _, pair := range [][2]string{{`9`, said}, {said, `9`}} {
@@ -77,7 +77,7 @@ func TestWordsOnBothSides(t *testing.T) {
 func TestUnitsConvert(t *testing.T) {
 	checkRows(t, Options{}, []row{
 		{`4\text{ m}`, "=", `400\text{ cm}`}, {`4\text{ m}`, "!", `400\text{ mm}`}, {`2\text{ h}`, "=", `120\text{ minutes}`}, {`4\text{ m}^2`, "=", `40000\text{ cm}^2`}, {`36\text{ km/h}`, "=", `10\text{ m/s}`}, {`60\text{ mph}`, "=", `60\text{ miles per hour}`}, {`60\text{ mph}`, "=", `60\text{ mi/h}`},
-		{`60\text{ mph}`, "!", `60\text{ km/h}`}, {`4\text{ kg}`, "!", `4\text{ m}`}, {`4\text{ kg}`, "=", `4000\text{ g}`}, {`\$2`, "=", `200\text{ cents}`}, {`9\text{ sq cm}`, "=", `9\text{ cm}^2`}, {`9\text{ cm}`, "!", `9\text{ cm}^2`}, {`12\text{ cubic feet}`, "=", `12\text{ ft}^3`}, {`2,500.75\text{ m}^2`, "=", `2,500.75m²`},
+		{`60\text{ mph}`, "!", `60\text{ km/h}`}, {`4\text{ kg}`, "!", `4\text{ m}`}, {`4\text{ kg}`, "=", `4000\text{ g}`}, {`\$2\text{ million}`, "=", `2000000`}, {`\$2`, "=", `200\text{ cents}`}, {`6\text{ ft }2\text{ in}`, "=", `74\text{ inches}`}, {`\$1.25`, "=", `1\text{ dollar and }25\text{ cents}`}, {`9\text{ sq cm}`, "=", `9\text{ cm}^2`}, {`9\text{ cm}`, "!", `9\text{ cm}^2`}, {`12\text{ cubic feet}`, "=", `12\text{ ft}^3`}, {`2,500.75\text{ m}^2`, "=", `2,500.75m²`},
 		{`2500.75`, "=", `2,500.75 m²`}, {`4 m`, "=", `4`}, {`3m`, "!", `3`}, {`3\text{ ft}`, "=", `36\text{ inches}`}, {`30\text{ mi/gal}`, "=", `30\text{ mpg}`}, {`20^\circ\text{C}`, "=", `20\text{ degrees Celsius}`}, {`20^\circ\text{C}`, "!", `20^\circ\text{F}`},
 	})
 }
@@ -92,7 +92,7 @@ func TestPerCentAndBases(t *testing.T) {
 func TestWhatAnAnswerLeavesOpen(t *testing.T) {
 	checkRows(t, Options{}, []row{
 		{`\frac{\pi}2+k\pi, k\in\mathbb{Z}`, "=", `\frac{\pi}2+n\pi, n\in\mathbb{Z}`}, {`k\pi, k\in\mathbb{Z}`, "=", `n\pi\text{ where }n\text{ is an integer}`}, {`k\pi, k\in\mathbb{Z}`, "=", `n\pi`}, {`k\pi, k\in\mathbb{Z}`, "?", `2n\pi, n\in\mathbb{Z}`}, {`k\pi, k\in\mathbb{Z}`, "?", `\pi`},
-		{`\sin x+C`, "=", `\sin x+K`}, {`\sin x+C`, "!", `\sin x`}, {`\sin x+C`, "!", `\cos x+K`}, {`x+c`, "!", `x+d`},
+		{`2k\pi, k\in\mathbb{Z}`, "=", `2n\pi\quad(n\in\mathbb{Z})`}, {`2k\pi, k\in\mathbb{Z}`, "=", `2n\pi\text{ (where }n\text{ is an integer)}`}, {`56`, "=", `8C3`}, {`56`, "=", `C_8^3`}, {`57`, "?", `8C3`}, {`\sin x+C`, "=", `\sin x+K`}, {`\sin x+C`, "!", `\sin x`}, {`\sin x+C`, "!", `\cos x+K`}, {`x+c`, "!", `x+d`},
 		{`56`, "=", `C(8,3)`}, {`336`, "=", `P(8,3)`}, {`55`, "?", `C(8,3)`}, {`(8,3)`, "=", `P(8,3)`}, {`56`, "=", `^8C_3`}, {`56`, "=", `_{8}C_{3}`}, {`56`, "=", `{}^{8}C_{3}`}, {`720`, "=", `\frac{d^6}{dx^6}x^6`},
 		{`|t-1|`, "=", `\begin{cases}t-1&t\ge1\\1-t&t<1\end{cases}`}, {`|t-1|`, "!", `\begin{cases}t-1&t\ge1\\t+1&t<1\end{cases}`}, {`\begin{cases}1&x>0\\-1&\text{otherwise}\end{cases}`, "=", `\begin{cases}-1,&\text{if }x\le0,\\1,&\text{if }x>0.\end{cases}`},
 		{`\begin{cases}1&x>0\\-1&\text{otherwise}\end{cases}`, "!", `\begin{cases}-1,&\text{if }x<0,\\1,&\text{if }x\ge0.\end{cases}`},

@@ -3,6 +3,8 @@ package deciding
 import (
 	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/expr"
 )
@@ -160,8 +162,19 @@ func (c *comparer) percent(g, p *expr.Node, r result) result {
 	return r
 }
 
-// combinatorial reads C(10, 3) and P(10, 3), which could be points, too.
+// combinatorial reads C(10, 3), P(10, 3), 10C3 and C_{10}^{3} as the number that
+// they may stand for; nil for (3, 4) with another letter. False if n is none.
 func combinatorial(n *expr.Node) (*expr.Node, bool) {
+	if n.Op == expr.OpPow && n.Kids[0].Op == expr.OpSym && n.Kids[1].Op == expr.OpNum {
+		if of, ok := strings.CutPrefix(n.Kids[0].Name, "C_"); ok {
+			if k, err := strconv.ParseInt(of, 10, 32); err == nil {
+				return expr.Call("binom", expr.Integer(k), n.Kids[1]), true
+			}
+		}
+	}
+	if n.Op == expr.OpMul && len(n.Kids) == 3 && n.Kids[0].Op == expr.OpNum && n.Kids[1].Op == expr.OpSym && n.Kids[1].Name == "C" && n.Kids[2].Op == expr.OpNum {
+		return expr.Call("binom", n.Kids[0], n.Kids[2]), true
+	}
 	if n.Op != expr.OpMul || len(n.Kids) != 2 || n.Kids[0].Op != expr.OpSym || n.Kids[1].Op != expr.OpTuple || len(n.Kids[0].Name) != 1 || n.Kids[0].Name > "Z" {
 		return nil, false
 	}
@@ -188,7 +201,10 @@ func (c *comparer) choices(g, p *expr.Node) (result, bool) {
 	if okB {
 		n, number, other = p, b, g
 	}
-	point := n.Kids[1]
+	point := n
+	if n.Op == expr.OpMul && len(n.Kids) == 2 {
+		point = n.Kids[1]
+	}
 	for _, m := range []*expr.Node{number, point} {
 		if m == nil || m.Op == expr.OpTuple && other.IsExpr() {
 			continue

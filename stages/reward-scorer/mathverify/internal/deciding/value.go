@@ -194,7 +194,8 @@ func (c *comparer) unmarked(g, p *expr.Node) result {
 
 // open compares where an answer leaves a name, a place or a spelling open.
 func (c *comparer) open(g, p *expr.Node) (result, bool) {
-	if g.Op != expr.OpList && p.Op != expr.OpList && g.Op != expr.OpMul && p.Op != expr.OpMul {
+	openly := func(n *expr.Node) bool { return n.Op == expr.OpList || n.Op == expr.OpMul || n.Op == expr.OpPow }
+	if !openly(g) && !openly(p) {
 		return result{}, false
 	}
 	for _, compare := range []func(g, p *expr.Node) (result, bool){c.families, c.choices, c.piecewise} {

@@ -166,7 +166,7 @@ func (p *parser) wordAfter(factors []*expr.Node) []*expr.Node {
 	}
 	last := factors[len(factors)-1]
 	rest := factors[: len(factors)-1 : len(factors)-1]
-	free := len(p.after) == 0 && p.unit == ""
+	free := len(p.after) == 0 && (p.unit == "" || currency[p.unit])
 	switch {
 	case free && multiples[text] > 0:
 		p.pos++

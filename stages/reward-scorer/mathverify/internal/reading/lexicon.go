@@ -58,7 +58,7 @@ const (
 	fillers = `the a an is are was were be been being it its it's this that these those there here we i you he she they
 		get gets got have has had obtain obtains find finds found make makes made need needs take takes takes took earn earns pay pays cost costs
 		gives give yields yield become becomes leave leaves remains stands comes so thus hence therefore then finally consequently
-		thereby since because also about approximately approx around roughly circa exactly precisely just only simply merely namely
+		thereby because also about approximately approx around roughly circa exactly precisely just only simply merely namely
 		equal equals answer answers final correct required desired result results solution's called following obtained
 		our my your his her their as will must do does did ok okay such exist exists`
 

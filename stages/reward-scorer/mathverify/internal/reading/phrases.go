@@ -124,7 +124,7 @@ type phraser struct {
 func phrases(toks []Token) []Token {
 	worded := false
 	for _, t := range toks {
-		if worded = t.Kind == TWord; worded {
+		if worded = t.Kind == TWord || t.Is(TRel, "in"); worded {
 			break
 		}
 	}
@@ -237,6 +237,22 @@ func (p *phraser) aside() bool {
 	return true
 }
 
+// condition reads "2nπ (n ∈ Z)" and "2nπ (where n is an integer)" with a comma for the
+// brackets.
+func (p *phraser) condition() bool {
+	n := 1
+	if t := p.at(n); t.Word("where") || t.Word("for") || t.Word("with") {
+		n++
+	}
+	if p.restating > 0 || !endsQuantity(p.last()) || p.at(n).Kind != TLetter || !p.at(n+1).Is(TRel, "in") && !p.at(n+1).Word("is") {
+		return false
+	}
+	p.out = append(p.out, Token{Kind: TOp, Text: ",", at: p.at(0).at, Spaced: true})
+	p.restating = 1
+	p.pos += n
+	return true
+}
+
 // again reads "seven (7)" and "7 (seven)" as an equation.
 func (p *phraser) again() bool {
 	if p.last().Kind != TNum || p.restating > 0 {
@@ -262,7 +278,7 @@ func (p *phraser) again() bool {
 // restated reads "1/2 (or 0.5)" as an equation: both must hold.
 func (p *phraser) restated() bool {
 	w := strings.ToLower(p.at(1).Text)
-	if p.aside() || p.again() {
+	if p.aside() || p.again() || p.condition() {
 		return true
 	}
 	if p.restating > 0 || !endsQuantity(p.last()) || p.at(1).Kind != TWord && !p.at(1).Is(TRel, "~") && !p.at(1).Is(TRel, "=") {

@@ -10,6 +10,10 @@ import (
 func remarkOf(before, after []string) expr.Remark {
 	var r expr.Remark
 	for place, list := range [][]string{before, after} {
+		last := len(list) - 1 // the last word that is no filler
+		for last > 0 && ClassOf(strings.ToLower(list[last])) == Filler {
+			last--
+		}
 		for i, w := range list {
 			lower := strings.ToLower(w)
 			subject := w != lower && place == 0 && i+1 < len(list) && possessing[list[i+1]]
@@ -24,7 +28,8 @@ func remarkOf(before, after []string) expr.Remark {
 					class = adjective
 				}
 			}
-			if class == noun && operations[w] || w == "of" && place == 0 && i == len(list)-1 && (i == 0 || !Measures[list[i-1]]) {
+			alone := place == 0 && i == len(list)-1 && (w == "square" || w == "times" || w == "dozen") || place == 1 && bounds[w]
+			if class == noun && operations[w] || alone || class == Glue && place == 0 && i == last && (w != "of" || i == 0 || !Measures[list[i-1]]) {
 				class = unknownWord
 			}
 			if (powers[w] > 0 || powerWords[w] != "") && (i > 0 && singular(list[i-1]) == "unit" || i+1 < len(list) && singular(list[i+1]) == "unit") {
@@ -48,6 +53,9 @@ func remarkOf(before, after []string) expr.Remark {
 // possessing are the verbs behind a name that only tell who has what is counted:
 // "John has 7 apples".
 var possessing = map[string]bool{"has": true, "have": true, "had": true, "gets": true, "got": true, "needs": true, "earns": true, "earned": true, "pays": true, "paid": true, "makes": true, "made": true, "spends": true, "spent": true, "takes": true, "took": true, "sold": true, "sells": true, "bought": true, "buys": true}
+
+// bounds are words that bound the number in front of them: "7 maximum".
+var bounds = map[string]bool{"maximum": true, "minimum": true, "maximal": true, "minimal": true, "least": true, "greatest": true, "largest": true, "smallest": true, "best": true, "worst": true, "short": true}
 
 // nounFollows says whether a noun comes, behind no more than adjectives.
 func nounFollows(list []string) bool {
