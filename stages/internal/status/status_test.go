@@ -66,7 +66,7 @@ func TestANilBoardTakesEverything(t *testing.T) {
 // is said once, and the last record says that the process ended.
 func TestReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b *Board = NewBoard(nil)
+		b := NewBoard(nil)
 		var got []*sluicev1.StageStatus
 		var said []error
 		var down bool
