@@ -42,9 +42,42 @@ type labelled struct {
 	Expected                                   *bool
 	Hard                                       bool
 	Config                                     struct {
-		FloatRounding int  `json:"float_rounding"`
-		SetRelation   bool `json:"allow_set_relation_comp"`
+		FloatRounding int          `json:"float_rounding"`
+		SetRelation   bool         `json:"allow_set_relation_comp"`
+		Gold          []caseTarget `json:"gold_targets"`
+		Pred          []caseTarget `json:"pred_targets"`
 	}
+}
+
+// caseTarget is where a grader was told to look for an answer, in Math-Verify's words.
+type caseTarget struct {
+	Type     string
+	Priority int `json:"boxed_match_priority"`
+}
+
+// targetsOf says the same in ours. Where plain expressions and LaTeX are both looked
+// for, all signs are.
+func targetsOf(list []caseTarget) Targets {
+	var t Targets
+	for _, one := range list {
+		switch one.Type {
+		case "latex":
+			t |= Box | Formula | Said
+			if one.Priority < 0 {
+				t &^= Box
+			}
+		case "expr":
+			t |= Said | Tag | Whole
+		case "string":
+			t |= Choice | Said | Whole
+		default:
+			return 0
+		}
+	}
+	if t&(Formula|Whole) == Formula|Whole {
+		return 0
+	}
+	return t
 }
 
 // threadTime is the CPU time of this thread, which other processes' load does
@@ -78,7 +111,11 @@ func scoreFile(t *testing.T, file string) {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		o := Options{Profile: Profile(os.Getenv("REWARD_CASES_PROFILE")), Decimals: r.Config.FloatRounding, SetAgainstInequality: r.Config.SetRelation}
+		gold, pred := Targets(0), Targets(0)
+		if os.Getenv("REWARD_CASES_PROFILE") == string(Compat) { // the conventions of the grader that the rows are from
+			gold, pred = targetsOf(r.Config.Gold), targetsOf(r.Config.Pred)
+		}
+		o := Options{Gold: gold, Pred: pred, Profile: Profile(os.Getenv("REWARD_CASES_PROFILE")), Decimals: r.Config.FloatRounding, SetAgainstInequality: r.Config.SetRelation}
 		start, used := time.Now(), threadTime()
 		v := Compare(r.Gold, r.Pred, o)
 		took := time.Since(start)
