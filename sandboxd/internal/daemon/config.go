@@ -47,6 +47,7 @@ type Config struct {
 	DrainTimeout, ProbeInterval      time.Duration
 	BodyTime                         time.Duration
 	BreakerThreshold, BreakerWindow  int
+	BreakerRate                      float64
 	BreakerCooldown                  time.Duration
 	noCgroups                        bool // tests: as if the machine had none
 }
@@ -104,6 +105,7 @@ func Flags(flags *process.Flags) *Config {
 	fs.DurationVar(&c.ProbeInterval, "probe-interval", 30*time.Second, "how often a real program is run to see that all works")
 	fs.IntVar(&c.BreakerThreshold, "breaker-threshold", 5, "infrastructure failures among --breaker-window results that stop intake")
 	fs.IntVar(&c.BreakerWindow, "breaker-window", 20, "results that the circuit breaker looks at")
+	fs.Float64Var(&c.BreakerRate, "breaker-rate", 0.01, "share of infrastructure failures among the last 1000 results above which intake stops too; 0: whatever the share")
 	fs.DurationVar(&c.BreakerCooldown, "breaker-cooldown", 5*time.Second, "pause before an open circuit breaker is tried again")
 	return c
 }
@@ -180,6 +182,9 @@ func (c *Config) validate() error {
 		if d.value <= 0 {
 			bad("--%s=%s: want more than 0", d.name, d.value)
 		}
+	}
+	if c.BreakerRate < 0 || c.BreakerRate > 1 {
+		bad("--breaker-rate=%g: want a share from 0 to 1", c.BreakerRate)
 	}
 	if c.BreakerThreshold < 1 || c.BreakerWindow < c.BreakerThreshold {
 		bad("--breaker-threshold=%d must be at least 1 and at most --breaker-window=%d", c.BreakerThreshold, c.BreakerWindow)

@@ -57,6 +57,7 @@ func TestBadConfigurationSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--memory=1MiB"}, "at least 128MiB"},
 		{[]string{"--keep-output=1KiB"}, "at least 16KiB"},
 		{[]string{"--slots=0"}, "slots is 0"},
+		{[]string{"--breaker-rate=2"}, "a share from 0 to 1"},
 		{[]string{"--reservable=99", "--slots=4"}, "reservable slots is 99"},
 		{[]string{"--pool=perl=1"}, "perl=1"},
 		{[]string{"--timeout=0s"}, "--timeout"},

@@ -35,6 +35,9 @@ import (
 // itself needs several hundred at worst and crashes below that.
 const hostProcesses = 2048
 
+// slowWindow is how many results --breaker-rate is a share of.
+const slowWindow = 1000
+
 // addressSpaces is how much address space a process gets where no control group
 // bounds memory, as a multiple of the memory limit.
 const addressSpaces = 16
@@ -98,11 +101,16 @@ func New(ctx context.Context, cfg *Config, log *slog.Logger) (*Daemon, error) {
 	for _, img := range image.Standard() {
 		names = append(names, img.Name)
 	}
+	slow := slowWindow
+	if cfg.BreakerRate == 0 {
+		slow = 0
+	}
 	d.service = serve.New(serve.Config{
 		DefaultTimeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout, MaxCode: int(cfg.MaxCode), MaxWait: cfg.MaxWait,
 		Images: names, Choose: image.Choose,
 	}, d.gate, d.pool, breaker.New(breaker.Config{
 		Window: cfg.BreakerWindow, Threshold: cfg.BreakerThreshold, Cooldown: cfg.BreakerCooldown,
+		SlowWindow: slow, SlowThreshold: int(cfg.BreakerRate * slowWindow),
 	}), d.metrics, d.protections, log)
 	return d, nil
 }

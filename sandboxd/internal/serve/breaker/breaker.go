@@ -2,7 +2,9 @@
 // callers wait instead of burning their records' deliveries.
 //
 // Promises: pure; time is an argument. Closed, it lets everything through and
-// opens after Threshold failures among the last Window results. Open, it lets
+// opens after Threshold failures among the last Window results, or after more than
+// SlowThreshold among the last SlowWindow: a failure now and then is a fault of its
+// own, and would else never be seen. Open, it lets
 // nothing through until Cooldown has passed; then probes may try, and one
 // success closes it.
 package breaker
@@ -18,6 +20,9 @@ type Config struct {
 	Window int
 	// Threshold is how many failures among them open the breaker.
 	Threshold int
+	// SlowWindow and SlowThreshold are the same for failures that are rare; 0 for
+	// none. SlowWindow is the longer one.
+	SlowWindow, SlowThreshold int
 	// Cooldown is the time between opening (or a failed probe) and the next
 	// probe.
 	Cooldown time.Duration
@@ -50,20 +55,26 @@ func (b *Breaker) Report(now time.Time, reason string) (changed bool) {
 		return false
 	}
 	b.last = append(b.last, reason != "")
-	if len(b.last) > b.cfg.Window {
+	if len(b.last) > max(b.cfg.Window, b.cfg.SlowWindow) {
 		b.last = b.last[1:]
 	}
-	failures := 0
-	for _, failed := range b.last {
-		if failed {
-			failures++
-		}
-	}
-	if failures < b.cfg.Threshold {
+	often := b.failures(b.cfg.Window) >= b.cfg.Threshold
+	rarely := b.cfg.SlowWindow > 0 && b.failures(b.cfg.SlowWindow) > b.cfg.SlowThreshold
+	if !often && !rarely {
 		return false
 	}
 	b.open, b.until, b.reason = true, now.Add(b.cfg.Cooldown), reason
 	return true
+}
+
+// failures counts those among the last n results.
+func (b *Breaker) failures(n int) (failures int) {
+	for _, failed := range b.last[max(0, len(b.last)-n):] {
+		if failed {
+			failures++
+		}
+	}
+	return failures
 }
 
 // Open reports whether calls must be refused, why, and for how long yet.

@@ -47,3 +47,23 @@ func TestBreaker(t *testing.T) {
 	// A closed breaker has forgotten what opened it.
 	report("x", false, false)
 }
+
+// One failure in a hundred is borne for a thousand results, more is not.
+func TestRareFailuresOpenItToo(t *testing.T) {
+	for every, opens := range map[int]bool{200: false, 100: false, 80: true, 0: false} {
+		now := time.Unix(1000, 0)
+		b := New(Config{Window: 20, Threshold: 5, SlowWindow: 1000, SlowThreshold: 10, Cooldown: time.Second})
+		opened := false
+		for i := 1; i <= 5000 && !opened; i++ {
+			reason := ""
+			if every > 0 && i%every == 0 {
+				reason = "died"
+			}
+			b.Report(now, reason)
+			opened, _, _ = b.Open(now)
+		}
+		if opened != opens {
+			t.Errorf("one failure in %d: open %v, want %v", every, opened, opens)
+		}
+	}
+}
