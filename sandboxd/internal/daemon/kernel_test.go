@@ -15,7 +15,7 @@ import (
 // A kernel that is killed, crashes or is stopped from outside is never the
 // program's fault, whichever of its processes is hit.
 func TestDeadKernelIsNotTheProgramsFault(t *testing.T) {
-	d := startDaemon(t, "--pool=bare=1", "--breaker-threshold=100", "--breaker-window=100")
+	d := startDaemon(t, "--pool=bare=1", "--breaker-threshold=100", "--breaker-window=100", "--breaker-rate=0")
 	for _, who := range []struct {
 		name  string
 		index func(tree []int) int // in the sandbox's tree of processes
