@@ -29,6 +29,8 @@ type program struct {
 	intakes map[topology.Intake]bool
 	// requeues: what it reads it may write anew.
 	requeues bool
+	// broadcast: it follows topics whole, whose unreadable records the feeder gives up.
+	broadcast bool
 }
 
 // readProgram reads the files of a stage's main package.
@@ -81,6 +83,7 @@ func readProgram(t *testing.T, stage string) program {
 				if intake := intakes[f.Sel.Name]; intake != "" {
 					p.intakes[intake] = true
 				}
+				p.broadcast = p.broadcast || f.Sel.Name == "RunBroadcast"
 				p.requeues = p.requeues || f.Sel.Name == "Requeue"
 			}
 		}
@@ -116,8 +119,8 @@ func TestTheTopologyAgreesWithTheStages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := readProgram(t, name)
 			p.writes[topology.StatusTopic] = true // every stage's process does
-			if len(p.intakes) > 0 {
-				p.writes["dead-letters"] = true // every intake does
+			if len(p.intakes) > 0 || p.broadcast {
+				p.writes["dead-letters"] = true // whatever cannot be read goes there
 			}
 			for _, topic := range stage.Reads {
 				p.writes[topic] = p.writes[topic] || p.requeues
