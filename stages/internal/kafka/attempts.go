@@ -15,8 +15,9 @@ import (
 // learn of one after the other, and each of them costs a delivery without any work. So
 // the count is kept where a SIGKILL cannot reach it and no reader has to look for it: in
 // the record. Whoever is handed a record for the second time or later knows that its
-// first holder vanished. It writes the record anew, with one attempt more in
-// headerBegun, accepts the old one, and whoever gets the new one works on it. Thus
+// first holder vanished. It waits until no fetch of the dead process can be pending any
+// more, writes the record anew, with one attempt more in headerBegun, accepts the old one,
+// and whoever gets the new one works on it. Thus
 //
 //   - deliveries in between cost nothing, however many they were;
 //   - each rewriting starts at delivery 1: the brokers' limit, past which a record
@@ -26,10 +27,11 @@ import (
 //
 // What it costs: a record that comes back goes to the end of its topic, once per death
 // of a process. Its first holder is taken to have begun, though it may have died before:
-// the count errs on the side of giving up early, by one at most for each rewriting that
-// happens to fall to a dying process. A process that dies between writing anew and
-// accepting leaves two records, as one that dies between writing a result and accepting
-// does: work may be done twice, and its outputs bear one identity.
+// what is written in the half second after a process was killed may go to a fetch that it
+// left pending (one of a process; one of each slot where the topic has several
+// partitions), and then has one attempt less. A process that dies between writing anew
+// and accepting leaves two records, as one that dies between writing a result and
+// accepting does: work may be done twice, and its outputs bear one identity.
 const headerBegun = "sluice-begun"
 
 // begunBefore is how often work on a record was begun before this delivery, and whether

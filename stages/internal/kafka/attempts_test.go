@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sluice-rl/sluice/integration/apachekafka"
 )
 
 // seen counts how often work on each call was begun.
@@ -44,37 +46,57 @@ func TestShareOneDeathCostsOneAttempt(t *testing.T) {
 		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.partitions("code-calls", partitions)
-				var s seen
-				work := func(d time.Duration) HandlerFunc {
-					return func(ctx context.Context, m Message) ([]Output, error) {
-						if !s.begin(m) {
-							t.Errorf("%s is at attempt %d by the runner's count, and not by the handler's", callID(m), m.Attempt)
-						}
-						return taking(d)(ctx, m)
-					}
-				}
-				for _, o := range calls(2) {
-					o.RoundRobin = true
-					w.put(o)
-				}
-				for i := range 2 {
-					p := w.executor(fmt.Sprint(i), 6, work(time.Hour), func(c *ShareConfig) { c.Drain = time.Nanosecond })
-					w.eventually("both calls to be begun", func() bool {
-						s.mu.Lock()
-						defer s.mu.Unlock()
-						return len(s.n) == 2 && s.late == 2*i
-					})
-					time.Sleep(20 * time.Second) // all slots have found their group, and wait
-					p.kill()
-				}
-				w.executor("last", 6, work(time.Second))
-				w.eventually("both results", func() bool { return len(w.results()) == 2 })
-				w.each(2)
-				if n := len(w.letters()); n != 0 {
-					t.Errorf("%d dead letters after two deaths, want none", n)
-				}
+				w.twoDeaths(20 * time.Second)
 			})
 		})
+	}
+}
+
+// The same on the broker that production uses.
+func TestShareOneDeathCostsOneAttemptOnApacheKafka(t *testing.T) {
+	for _, partitions := range []int32{1, 3} {
+		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
+			w := newRealWorld(t, apachekafka.Start(t).Address)
+			w.partitions("code-calls", partitions)
+			w.twoDeaths(6 * time.Second)
+		})
+	}
+}
+
+// twoDeaths lets two processes die, each after its idle slots have had time to find their
+// group.
+func (w *world) twoDeaths(settling time.Duration) {
+	var s seen
+	work := func(d time.Duration) HandlerFunc {
+		return func(ctx context.Context, m Message) ([]Output, error) {
+			if !s.begin(m) {
+				w.t.Errorf("%s is at attempt %d by the runner's count, and not by the handler's", callID(m), m.Attempt)
+			}
+			return taking(d)(ctx, m)
+		}
+	}
+	for _, o := range calls(2) {
+		o.RoundRobin = true
+		w.put(o)
+	}
+	for i := range 2 {
+		p := w.executor(fmt.Sprint(i), 6, work(time.Hour), func(c *ShareConfig) { c.Drain, c.Lock = time.Nanosecond, 15*time.Second })
+		w.eventually("both calls to be begun", func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.n) == 2 && s.late == 2*i
+		})
+		time.Sleep(settling)
+		p.kill()
+	}
+	last := w.executor("last", 6, work(time.Second), func(c *ShareConfig) { c.Lock = 15 * time.Second })
+	w.eventually("both results", func() bool { return len(w.results()) == 2 })
+	w.each(2)
+	if n := len(w.letters()); n != 0 {
+		w.t.Errorf("%d dead letters after two deaths, want none", n)
+	}
+	if err := last.stop(); err != nil {
+		w.t.Errorf("stop: %v", err)
 	}
 }
 

@@ -84,6 +84,9 @@ func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.
 		return w.giveUp(r, nil, err), outcomeDeadLetter, nil
 	}
 	begun, vanished := begunBefore(r)
+	if vanished && !w.tooMany(begun) {
+		w.outlast(ctx)
+	}
 	if vanished || w.tooMany(begun) {
 		records, outcome := w.back(r, m, begun, nil)
 		return records, outcome, nil
@@ -119,6 +122,18 @@ func (w *worker) outputs(ctx context.Context, r *kgo.Record, h Handler) ([]*kgo.
 }
 
 func (w *worker) tooMany(begun int32) bool { return w.maxAttempts > 0 && begun >= w.maxAttempts }
+
+// outlast waits until the fetches that a dead process left pending have ended: one of them
+// would take what is written anew, and a delivery to nobody counts as an attempt.
+func (w *worker) outlast(ctx context.Context) {
+	t := time.NewTimer(2 * fetchWait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	case <-w.stop:
+	}
+}
 
 // back writes a record anew, or gives it up if work on it began too often. cause is nil
 // where its holder vanished.
