@@ -170,6 +170,18 @@ func TestResponses(t *testing.T) {
 		{`\sqrt{70}`, "=", `\boxed{\sqrt{70}`},
 		{"C", "=", "I think the correct answer is C"},
 		{"100%", "=", "Therefore, with $x > 2$ the error increases by 100%."},
+		{"B", "=", "We find \\boxed{\\langle A\\rangle \\gg \\Delta B_0}.\n\n**Answer: B**"},
+		{"C", "!", "We find \\boxed{\\langle A\\rangle \\gg \\Delta C}.\n\n**Answer: B**"},
+		{"24", "=", "The answer is 24. (Check: 12 + 12 = 24, as 3 + 9 = 12.)"},
+		{"24", "=", "#### 24\n\nQuestion: the next one has 5 apples"},
+		{"24", "=", "Ann earns \\$24 per day. Answer: \\$24"},
+		{"24", "!", "The answer is not 24."},
+		{"24", "!", "The answer is anything but 24."},
+		{"24", "!", "So 24 is wrong."},
+		{"24", "!", "It is not the case that the answer is $24$."},
+		{"24", "!", "The answer is definitely not equal to $24$."},
+		{"24", "!", "The answer is at least 24."},
+		{"24", "=", "Therefore the total number of ways is 24."},
 	} {
 		v := Compare(tc.gold, tc.pred, Options{})
 		if (v.Outcome == Equal) != (tc.want == "=") {

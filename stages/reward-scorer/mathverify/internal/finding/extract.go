@@ -119,6 +119,9 @@ func declaredAnswer(text string, compat bool) (string, bool) {
 	if !ok {
 		return "", false
 	}
+	if deniedAhead(text[:lastAnchor(text)]) {
+		return text, true
+	}
 	if w := leadingChoice(rest); w != "" {
 		return w, true
 	}

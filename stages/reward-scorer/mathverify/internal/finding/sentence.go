@@ -117,3 +117,19 @@ func deniedIn(text, taken string) bool {
 	}
 	return false
 }
+
+// deniedAhead says whether a sentence up to "the answer is" denies what follows: "it is
+// not the case that the answer is".
+func deniedAhead(text string) bool {
+	clause := text[max(0, len(text)-100):]
+	clause = clause[strings.LastIndexAny(clause, ".,;:!?\n")+1:]
+	if !strings.Contains(clause, " that ") {
+		return false
+	}
+	for _, w := range strings.Fields(strings.ToLower(clause)) {
+		if reading.ClassOf(w) == reading.Denial && w != "no" && w != "without" {
+			return true
+		}
+	}
+	return false
+}
