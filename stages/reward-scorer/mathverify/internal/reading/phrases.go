@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/expr"
@@ -109,6 +110,37 @@ func startsQuantity(t Token) bool {
 	return false
 }
 
+// beginners are the words with which a phrase or a numeral can begin.
+var beginners = func() map[string]bool {
+	m := map[string]bool{}
+	for spelling := range phraseTable {
+		first, _, _ := strings.Cut(spelling, " ")
+		m[first] = true
+	}
+	for w := range smallNumerals {
+		m[w] = true
+	}
+	for _, w := range strings.Fields("a an and half point of where for with when if all any every 分之 百分之") {
+		m[w] = true
+	}
+	return m
+}()
+
+// mayBegin says whether a phrase can begin with this token.
+func mayBegin(t Token) bool {
+	return t.Kind == TWord && beginners[strings.ToLower(t.Text)] || t.Is(TRel, "in")
+}
+
+// asides says whether brackets with words or a restatement in them follow something.
+func asides(toks []Token) bool {
+	for i := 1; i+1 < len(toks); i++ {
+		if next := toks[i+1]; toks[i].Op("(") && (next.Kind == TWord || next.Is(TRel, "~") || next.Is(TRel, "=") || toks[i-1].worded) {
+			return true
+		}
+	}
+	return false
+}
+
 // phraser rewrites words that are mathematics.
 type phraser struct {
 	in        []Token
@@ -122,13 +154,7 @@ type phraser struct {
 // phrases turns the words of mathematics into its tokens: numerals, "half of",
 // "is at least", "divided by". What is no such word stays.
 func phrases(toks []Token) []Token {
-	worded := false
-	for _, t := range toks {
-		if worded = t.Kind == TWord || t.Is(TRel, "in"); worded {
-			break
-		}
-	}
-	if !worded {
+	if !slices.ContainsFunc(toks, mayBegin) && !asides(toks) {
 		return toks
 	}
 	p := &phraser{in: toks, out: make([]Token, 0, len(toks)+8)}
