@@ -131,6 +131,9 @@ func (p *parser) relation(first *expr.Node) (*expr.Node, error) {
 
 // finish gives an answer its unit and the words beside it.
 func (p *parser) finish(n *expr.Node) *expr.Node {
+	if p.unit == "" && len(p.before) == 0 && len(p.after) == 0 {
+		return n
+	}
 	r := remarkOf(p.before, p.after)
 	if p.unit == "" && len(r) == 0 {
 		return n
