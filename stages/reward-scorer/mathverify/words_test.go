@@ -11,7 +11,7 @@ func TestNumbersInWords(t *testing.T) {
 		{`\frac23`, "=", `two thirds`}, {`\frac23`, "=", `\text{two-thirds}`}, {`\frac34`, "=", `three quarters`}, {`\frac14`, "=", `\text{a quarter}`}, {`\frac12`, "=", `\text{a half}`}, {`\frac12`, "=", `half`},
 		{`2.5`, "=", `two and a half`}, {`2.5`, "=", `2\text{ and a half}`}, {`2.75`, "=", `two and three quarters`}, {`3.14`, "=", `three point one four`}, {`24`, "=", `two dozen`}, {`24`, "=", `2\text{ dozen}`}, {`40`, "=", `two score`},
 		{`21`, "!", `twenty`}, {`21`, "!", `\text{twenty-two}`}, {`0`, "=", `zero`}, {`-4`, "=", `negative four`}, {`-4`, "=", `\text{minus four}`}, {`5`, "=", `\text{five apples}`}, {`1.5`, "=", `one and a half`},
-		{`1`, "?", `no one`}, {`3`, "?", `third`}, {`0.3`, "=", `three tenths`}, {`0.07`, "=", `7\text{ hundredths}`}, {`5`, "!", `five or six`},
+		{`1`, "?", `no one`}, {`3`, "?", `third`}, {`\frac14`, "=", `one in four`}, {`0.3`, "=", `3\text{ in }10`}, {`4, 5`, "=", `\text{either }4\text{ or }5`}, {`4`, "!", `\text{both }4\text{ and }5`}, {`0.3`, "=", `three tenths`}, {`0.07`, "=", `7\text{ hundredths}`}, {`5`, "!", `five or six`},
 	})
 }
 

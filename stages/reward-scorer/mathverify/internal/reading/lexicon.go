@@ -60,7 +60,7 @@ const (
 		gives give yields yield become becomes leave leaves remains stands comes so thus hence therefore then finally consequently
 		thereby because also about approximately approx around roughly circa exactly precisely just only simply merely namely
 		equal equals answer answers final correct required desired result results solution's called following obtained
-		our my your his her their as will must do does did ok okay such exist exists`
+		our my your his her their as will must do does did ok okay such exist exists both either`
 
 	quantifiers = `more prime even odd real`
 

@@ -120,7 +120,7 @@ var beginners = func() map[string]bool {
 	for w := range smallNumerals {
 		m[w] = true
 	}
-	for _, w := range strings.Fields("a an and half point of where for with when if all any every 分之 百分之") {
+	for _, w := range strings.Fields("a an and half point of in where for with when if all any every 分之 百分之") {
 		m[w] = true
 	}
 	return m
@@ -368,6 +368,9 @@ func (p *phraser) phrase(t Token) bool {
 		if p.at(0).Word("that") {
 			p.pos++
 		}
+		return true
+	case w == "in" && p.last().Kind == TNum && p.quantityAt(1) && p.at(1).Kind != TLetter && units[strings.ToLower(p.at(2).Text)] == "": // one in four
+		p.apply(phrase{TOp, "/", between}, t, 1)
 		return true
 	case w == "分之" && p.last().Kind == TNum && p.at(1).Kind == TNum:
 		den, num := p.last(), p.at(1)
