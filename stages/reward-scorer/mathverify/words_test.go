@@ -112,3 +112,24 @@ func TestListsTuplesAndSets(t *testing.T) {
 		}
 	}
 }
+
+// TestDenialsOfAnyAnswer denies and bounds answers of every kind: none is then equal.
+func TestDenialsOfAnyAnswer(t *testing.T) {
+	for _, answer := range []string{
+		`9`, `\frac{9}{4}`, `9\sqrt2`, `x=9`, `(4,9)`, `[4,9)`, `4,9`, `x=4\text{ or }x=9`, `\{4,9\}`, `4<x<9`, `x\ge4\text{ and }x\le9`, `x<4\text{ or }x>9`, `x\ne9`, `0<x<9, x\ne4`, `y=4x+9`, `x^2+9`,
+		`9\text{ cm}`, `9\%`, `9^\circ`, `4:9`, `9\text{ apples}`, `\text{the area is }9`, `\text{about }9`, `2k\pi, k\in\mathbb{Z}`, `\begin{pmatrix}4\\9\end{pmatrix}`, `\text{(B)}`, `B, D`, `\text{Paris}`, `\pm9`, `9_{16}`,
+	} {
+		for _, changed := range []string{
+			`\text{not }` + answer, `\text{anything but }` + answer, answer + `\text{ is wrong}`, answer + `\text{ is not it}`, `不是` + answer, `\text{at least }` + answer, answer + `\text{ or more}`, `\text{less than }` + answer, `\text{maybe }` + answer, answer + `\text{ or seventeen}`,
+		} {
+			for _, pair := range [][2]string{{answer, changed}, {changed, answer}} {
+				if v := CompareAnswer(pair[0], pair[1], Options{}); v.Outcome == Equal {
+					t.Errorf("%q was taken for %q: %s (%s); read %q and %q", pair[1], pair[0], v.Method, v.Reason, v.GoldRead, v.PredRead)
+				}
+			}
+		}
+		if v := CompareAnswer(answer, answer, Options{}); v.Outcome != Equal {
+			t.Errorf("%q against itself: %+v", answer, v)
+		}
+	}
+}

@@ -84,11 +84,14 @@ func integerName(n *expr.Node) string {
 	if n.Op == expr.OpRel && len(n.Rels) == 1 && n.Rels[0] == "in" && n.Kids[0].Op == expr.OpSym && n.Kids[1].Op == expr.OpReals && n.Kids[1].Name == "Z" {
 		return n.Kids[0].Name
 	}
-	if n.Op == expr.OpSym && n.Remark.Has("integer") && !slices.ContainsFunc(n.Remark, func(w expr.RemarkWord) bool { return !w.Free && w.Text != "where …" && w.Text != "any …" }) {
+	if n.Op == expr.OpSym && n.Remark.Has("integer") && !slices.ContainsFunc(n.Remark, func(w expr.RemarkWord) bool { return !w.Free && !quantifies[w.Text] }) {
 		return n.Name
 	}
 	return ""
 }
+
+// quantifies are words before the letter of an integer that only bind it.
+var quantifies = map[string]bool{"where …": true, "any …": true, "some …": true, "if …": true, "when …": true}
 
 // constants of integration go by these names.
 var constantNames = []string{"C", "K", "c", "k", "C_1", "C_0", "const"}

@@ -3,6 +3,7 @@ package deciding
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluice-rl/sluice/stages/reward-scorer/mathverify/internal/evaluation"
@@ -110,12 +111,12 @@ func (c *comparer) readings(v Verdict, gt, pt []reading.Token) Verdict {
 	}
 	g, p = productNotCall(g, p)
 	v.GoldRead, v.PredRead = g.String(), p.String()
-	r := c.value(g, p)
+	r := c.wholes(g, p)
 	if r.out != Equal && (ambG || ambP) {
 		gs, _, errG := reading.Parse(gt, reading.Reading{Split: true})
 		ps, _, errP := reading.Parse(pt, reading.Reading{Split: true})
 		if errG == nil && errP == nil {
-			if s := c.value(gs, ps); s.out == Equal {
+			if s := c.wholes(gs, ps); s.out == Equal {
 				r, g, p = s, gs, ps
 				v.GoldRead, v.PredRead = g.String(), p.String()
 			}
@@ -125,7 +126,7 @@ func (c *comparer) readings(v Verdict, gt, pt []reading.Token) Verdict {
 		gs, _, errG := reading.Parse(gt, reading.Reading{DecimalComma: true})
 		ps, _, errP := reading.Parse(pt, reading.Reading{DecimalComma: true})
 		if errG == nil && errP == nil {
-			if s := c.value(gs, ps); s.out == Equal {
+			if s := c.wholes(gs, ps); s.out == Equal {
 				r = s
 				v.GoldRead, v.PredRead = gs.String(), ps.String()
 			}
@@ -135,7 +136,7 @@ func (c *comparer) readings(v Verdict, gt, pt []reading.Token) Verdict {
 		gs, _, errG := reading.Parse(gt, reading.Reading{UnitLetters: lengthLike(gt)})
 		ps, _, errP := reading.Parse(pt, reading.Reading{UnitLetters: lengthLike(pt)})
 		if errG == nil && errP == nil && len(expr.SymbolsOf(gs, ps)) == 0 {
-			if s := c.value(gs, ps); s.out == Equal {
+			if s := c.wholes(gs, ps); s.out == Equal {
 				r = s
 				v.GoldRead, v.PredRead = gs.String(), ps.String()
 			}
@@ -154,6 +155,35 @@ func lengthLike(toks []reading.Token) bool {
 		}
 	}
 	return false
+}
+
+// wholes compares two readings. However they come to be equal, words that count and
+// stand on one side only, anywhere in the answer, leave them undecided.
+func (c *comparer) wholes(g, p *expr.Node) result {
+	r := c.value(g, p)
+	if r.out != Equal || !g.Marked && !p.Marked {
+		return r
+	}
+	if x, y := counted(g, c.Compat), counted(p, c.Compat); x != y {
+		return undecided(MethodWords, "words on one side that may change the answer: "+expr.ClipText(strings.Trim(x+" | "+y, " |"), 80))
+	}
+	return r
+}
+
+// counted lists the words of a whole answer that are not free; denials alone if so
+// asked.
+func counted(n *expr.Node, denials bool) string {
+	var words []string
+	n.Any(func(k *expr.Node) bool {
+		for _, w := range k.Remark {
+			if !w.Free && (w.Denies || !denials) && !quantifies[w.Text] {
+				words = append(words, w.Text)
+			}
+		}
+		return false
+	})
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), " ")
 }
 
 // productNotCall reads h(h+8) as a product where h also stands alone.
@@ -283,6 +313,11 @@ func choiceOf(toks []reading.Token) (letter string, alone bool) {
 	shut := len(rest) > 0 && (rest[0].Op(")") || rest[0].Op("}") && bracket)
 	if shut {
 		rest = rest[1:]
+	}
+	for i, t := range rest[:min(len(rest), 12)] { // "(C) or more", "C. plus one"
+		if t.Kind == reading.TPost || i < 2 && (t.Kind == reading.TRel || t.Kind == reading.TOp && strings.Contains("+-*/^!%", t.Text)) {
+			return "", false
+		}
 	}
 	switch {
 	case len(rest) == 0 || len(rest) == 1 && rest[0].Op("."):

@@ -54,6 +54,9 @@ func (c *comparer) marked(g, p *expr.Node) result {
 		return different(MethodStructure, "degrees against radians")
 	}
 	if x != "" && y != "" && x != y {
+		if x, y := g.Op == expr.OpRel && !expr.IsEquation(g), p.Op == expr.OpRel && !expr.IsEquation(p); x || y {
+			return undecided(MethodStructure, "inequalities of different units")
+		}
 		a, b, ok := reading.Convert(valueOf(g), valueOf(p), x, y)
 		if !ok {
 			return different(MethodStructure, "the units differ: "+x+" and "+y)
@@ -121,10 +124,14 @@ func words2(g, p *expr.Node) string {
 
 // remarkOn is the words beside an answer, or beside the last side of "x = 3 apples".
 func remarkOn(n *expr.Node) expr.Remark {
-	if n.Op == expr.OpRel && expr.IsEquation(n) {
-		return append(slices.Clip(n.Remark), n.Kids[len(n.Kids)-1].Remark...)
+	if n.Op != expr.OpRel {
+		return n.Remark
 	}
-	return n.Remark
+	r := slices.Clip(n.Remark)
+	for _, k := range n.Kids {
+		r = append(r, k.Remark...)
+	}
+	return r
 }
 
 // valueOf is the last side of "x = 3 cm".

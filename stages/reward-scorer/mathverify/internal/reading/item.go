@@ -38,7 +38,7 @@ func (p *parser) item(stop func(Token) bool) (*expr.Node, error) {
 		}
 		first = n
 	}
-	if p.peek().Kind == tPost {
+	if p.peek().Kind == TPost {
 		first = p.post(first)
 	}
 	if p.peek().Kind != TRel {
@@ -116,7 +116,7 @@ func (p *parser) relation(first *expr.Node) (*expr.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.peek().Is(tPost, "neg") {
+		if p.peek().Is(TPost, "neg") {
 			next = p.post(next)
 		}
 		rel.Kids = append(rel.Kids, p.finish(next))

@@ -17,7 +17,7 @@ const (
 	TOp          // one character of punctuation or arithmetic
 	TRel         // a relation: "=", "<", "<=", ">", ">=", "!=", "~", "in"
 	tSetOp       // "cup", "cap", "setminus"
-	tPost        // what words behind a quantity make of it: ">=" ("or more"), "neg" ("below zero")
+	TPost        // what words behind a quantity make of it: ">=" ("or more"), "neg" ("below zero")
 )
 
 // Token is one lexical unit. Spaced says that white space stood before it;
