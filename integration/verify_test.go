@@ -66,14 +66,21 @@ func (s *services) grouped(t testing.TB, runID string) (closed map[string]*sluic
 				return
 			}
 			place := identity.PlaceOf(trajectory).String()
-			// A member known to be lost may be refilled; a graded one is taken once.
-			if _, twice := members[place]; twice && m.GetScored().GetGraded() && members[place] != 0 {
-				t.Errorf("place %s was taken twice", place)
+			// A member known to be lost may be refilled. Of two graded copies, both made by
+			// processes of which one was killed, the one with the smaller number counts,
+			// whichever came first: another one is never taken.
+			held, taken := members[place]
+			switch {
+			case !m.GetScored().GetGraded():
+				if taken && held != 0 {
+					t.Errorf("place %s was given up after it was taken", place)
+				}
+				members[place] = 0
+				return
+			case held != 0 && trajectory.GetCopy() >= held:
+				t.Errorf("place %s, held by copy %d, was taken by copy %d", place, held, trajectory.GetCopy())
 			}
-			members[place] = 0
-			if m.GetScored().GetGraded() {
-				members[place] = trajectory.GetCopy()
-			}
+			members[place] = trajectory.GetCopy()
 		case *sluicev1.GroupClosed:
 			if m.GetGroup().GetRunId() != runID {
 				return
