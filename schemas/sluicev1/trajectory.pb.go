@@ -42,6 +42,9 @@ const (
 	// The inference server refused the request of a turn and takes others: a context that
 	// is too short, for one. Ends with the turns that it has; never graded, never refilled.
 	EndReason_END_REASON_REFUSED EndReason = 10
+	// Its program made the kernel of its sandbox die, twice. What it would have printed
+	// nobody knows, so nothing is shown to the policy: never graded, never refilled.
+	EndReason_END_REASON_SANDBOX_BROKEN EndReason = 11
 )
 
 // Enum value maps for EndReason.
@@ -58,6 +61,7 @@ var (
 		8:  "END_REASON_INFRA_ERROR",
 		9:  "END_REASON_PROMPT_TOO_LONG",
 		10: "END_REASON_REFUSED",
+		11: "END_REASON_SANDBOX_BROKEN",
 	}
 	EndReason_value = map[string]int32{
 		"END_REASON_UNSPECIFIED":              0,
@@ -71,6 +75,7 @@ var (
 		"END_REASON_INFRA_ERROR":              8,
 		"END_REASON_PROMPT_TOO_LONG":          9,
 		"END_REASON_REFUSED":                  10,
+		"END_REASON_SANDBOX_BROKEN":           11,
 	}
 )
 
@@ -1510,7 +1515,7 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\averdict\x18\b \x01(\v2\x12.sluice.v1.VerdictR\averdict\x12(\n" +
 	"\x06scores\x18\t \x03(\v2\x10.sluice.v1.ScoreR\x06scores\x127\n" +
 	"\tscored_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\bscoredAt*\xd6\x02\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\bscoredAt*\xf5\x02\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11END_REASON_ANSWER\x10\x01\x12 \n" +
@@ -1523,7 +1528,8 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\x16END_REASON_INFRA_ERROR\x10\b\x12\x1e\n" +
 	"\x1aEND_REASON_PROMPT_TOO_LONG\x10\t\x12\x16\n" +
 	"\x12END_REASON_REFUSED\x10\n" +
-	"*\x9d\x01\n" +
+	"\x12\x1d\n" +
+	"\x19END_REASON_SANDBOX_BROKEN\x10\v*\x9d\x01\n" +
 	"\rVersionSource\x12\x1e\n" +
 	"\x1aVERSION_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14VERSION_SOURCE_GIVEN\x10\x01\x12\x19\n" +

@@ -279,6 +279,36 @@ func TestAFailedSandboxIsRetriedAndNeverShown(t *testing.T) {
 	})
 }
 
+// A kernel that dies once under a program is somebody's kill, and the program runs again.
+// One that dies under it twice is the program's doing: it ends as a class of its own, which
+// is neither a verdict nor asked for again.
+func TestAProgramThatBreaksItsSandboxTwiceEnds(t *testing.T) {
+	kafkatest.Run(t, func(w *kafkatest.World) {
+		f := &fakeSandboxes{slots: 2, program: func(code string, n int) (client.Result, time.Duration, error) {
+			if code == "breaks" || n < 2 {
+				return client.Result{Outcome: api.InfraError, Cause: api.CauseDied, Message: "panic: out of mappings"}, time.Millisecond, nil
+			}
+			return printed("42\n"), time.Millisecond, nil
+		}}
+		s, _ := start(w, f)
+		defer s.Stop()
+		put(w, codeCall(0, "killed once"), codeCall(1, "breaks"))
+		if got := w.Await("code-results", 1)[0].(*sluicev1.CodeResult); got.GetCallId() != "call-0" || got.GetExecution().GetStdout() != "42\n" {
+			t.Errorf("result %v", got)
+		}
+		ended := w.Await("trajectories", 1)[0].(*sluicev1.Trajectory)
+		if ended.GetEndReason() != sluicev1.EndReason_END_REASON_SANDBOX_BROKEN || ended.GetSampleIndex() != 1 ||
+			!strings.Contains(ended.GetEndDetail(), "died 2 times") || !strings.Contains(ended.GetEndDetail(), "out of mappings") {
+			t.Errorf("trajectory ended as %v", ended)
+		}
+		f.set(func(f *fakeSandboxes) {
+			if n := f.runs["breaks"]; n != 2 {
+				t.Errorf("the program that breaks sandboxes was run %d times, want 2", n)
+			}
+		})
+	})
+}
+
 func TestARequestThatSandboxdRefusesEndsItsTrajectory(t *testing.T) {
 	kafkatest.Run(t, func(w *kafkatest.World) {
 		f := &fakeSandboxes{slots: 1, program: func(code string, _ int) (client.Result, time.Duration, error) {

@@ -26,6 +26,12 @@ const (
 // errInfra occurs when sandboxes failed under one program as often as is allowed.
 var errInfra = errors.New("sandbox failed")
 
+// errBroken occurs when the kernel of a program's sandbox died for the second time: once is
+// the machine's fault, twice in two sandboxes is the program's doing.
+var errBroken = errors.New("the program breaks its sandbox")
+
+const mostDeaths = 2
+
 // handler runs the program of one record at a time, in the place of its slot.
 type handler struct {
 	places *places
@@ -56,7 +62,7 @@ func (h *handler) Handle(ctx context.Context, m kafka.Message) ([]kafka.Output, 
 		Code: turns[len(turns)-1].GetCode(), TimeoutMS: int64(timeout), Label: label(call.GetCallId()),
 	})
 	var request *client.RequestError
-	if errors.Is(err, errInfra) || errors.As(err, &request) {
+	if errors.Is(err, errInfra) || errors.Is(err, errBroken) || errors.As(err, &request) {
 		return h.giveUp(call, err), nil
 	}
 	if err != nil {
@@ -76,6 +82,7 @@ func (h *handler) Handle(ctx context.Context, m kafka.Message) ([]kafka.Output, 
 func (h *handler) run(ctx context.Context, r client.Request) (client.Result, error) {
 	var last string
 	began := time.Now()
+	deaths := 0
 	for failed, wait := 0, firstPause; failed < h.attempts; {
 		result, err := h.ask(ctx, r)
 		var unknown *client.EndUnknownError
@@ -87,7 +94,13 @@ func (h *handler) run(ctx context.Context, r client.Request) (client.Result, err
 			failed++
 			last = fmt.Sprintf("%s %s", result.Outcome, result.Message)
 			h.metrics.infra.Inc()
-			h.log.Warn("a sandbox failed under a program", "call", r.Label, "attempt", failed, "sandbox", result.SandboxID, "message", result.Message)
+			h.log.Warn("a sandbox failed under a program", "call", r.Label, "attempt", failed, "sandbox", result.SandboxID, "cause", result.Cause, "message", result.Message)
+			if result.Cause == api.CauseDied {
+				deaths++
+			}
+			if deaths == mostDeaths {
+				return client.Result{}, fmt.Errorf("%w: its kernel died %d times, the last time: %s", errBroken, deaths, result.Message)
+			}
 			continue
 		case ctx.Err() != nil || errors.As(err, &request):
 			return client.Result{}, err
@@ -159,7 +172,12 @@ func (h *handler) giveUp(call *sluicev1.CodeCall, err error) []kafka.Output {
 	// A trajectory that does not wait for an execution is left as it is: the runner
 	// refuses to write it and gives the record up.
 	if r, err2 := rollout.Resume(rollout.Config{Stage: name}, t, now); err2 == nil {
-		r.GiveUp(strings.ToValidUTF8(err.Error(), "\uFFFD"), now)
+		detail := strings.ToValidUTF8(err.Error(), "\uFFFD")
+		if errors.Is(err, errBroken) {
+			r.Broken(detail, now)
+		} else {
+			r.GiveUp(detail, now)
+		}
 	}
 	return []kafka.Output{{Topic: topicTrajectories, Body: t}}
 }

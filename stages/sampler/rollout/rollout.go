@@ -118,6 +118,15 @@ func (r *Rollout) GiveUp(detail string, now time.Time) {
 	r.end(sluicev1.EndReason_END_REASON_INFRA_ERROR, r.text(), detail)
 }
 
+// Broken ends the trajectory, ungraded, because its program breaks sandboxes.
+func (r *Rollout) Broken(detail string, now time.Time) {
+	if r.t.GetEndReason() != 0 {
+		return
+	}
+	r.now = now
+	r.end(sluicev1.EndReason_END_REASON_SANDBOX_BROKEN, r.text(), detail)
+}
+
 // Fault ends the trajectory, ungraded, because of what the policy's server does with it.
 func (r *Rollout) Fault(detail string, now time.Time) {
 	if r.t.GetEndReason() != 0 {

@@ -24,6 +24,7 @@ class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     END_REASON_INFRA_ERROR: _ClassVar[EndReason]
     END_REASON_PROMPT_TOO_LONG: _ClassVar[EndReason]
     END_REASON_REFUSED: _ClassVar[EndReason]
+    END_REASON_SANDBOX_BROKEN: _ClassVar[EndReason]
 
 class VersionSource(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -67,6 +68,7 @@ END_REASON_PROTOCOL_FAULT: EndReason
 END_REASON_INFRA_ERROR: EndReason
 END_REASON_PROMPT_TOO_LONG: EndReason
 END_REASON_REFUSED: EndReason
+END_REASON_SANDBOX_BROKEN: EndReason
 VERSION_SOURCE_UNSPECIFIED: VersionSource
 VERSION_SOURCE_GIVEN: VersionSource
 VERSION_SOURCE_SINGLE: VersionSource
