@@ -54,9 +54,15 @@ func TestNormalise(t *testing.T) {
 			Row{"4", "Q", "1", "dapo_math"}},
 		{"GSM8K", `{"question":"Q","answer":"2*3=<<2*3=6>>6\n#### 1,006"}`, Row{"4", "Q", "1006", "gsm8k"}},
 		{"plain", `{"question":"Q","answer":"\\frac12","id":9}`, Row{"9", "Q", `\frac12`, "math"}},
+		{"TRL, prompt as text", `{"prompt":"Q","ground_truth":"5"}`, Row{"4", "Q", "5", "math"}},
+		{"TRL, prompt as messages", `{"prompt":[{"role":"system","content":"S"},{"role":"user","content":"Q"}],"solution":"so \\boxed{5}","id":"x"}`,
+			Row{"x", "Q", `so \boxed{5}`, "math"}},
+		{"TRL, prompt with an answer of GSM8K's", `{"prompt":"Q","answer":"2+3\n#### 5,000"}`, Row{"4", "Q", "5000", "gsm8k"}},
+		{"messages", `{"messages":[{"role":"user","content":"Q"},{"role":"assistant","content":"5"}]}`, Row{"4", "Q", "5", "math"}},
+		{"messages beside a reference", `{"messages":[{"role":"user","content":"Q"},{"role":"assistant","content":"is it 6?"}],"answer":5}`, Row{"4", "Q", "5", "math"}},
 		{"plain with problem and a decimal", `{"problem":"Q","answer":27.0,"id":0}`, Row{"0", "Q", "27", "math"}},
 	} {
-		got, err := Normalise(object(t, c.row), 4, "")
+		got, err := Layout{}.Normalise(object(t, c.row), 4)
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %+v, %v; want %+v", c.name, got, err, c.want)
 		}
@@ -72,7 +78,11 @@ func TestNormaliseRefuses(t *testing.T) {
 		{`{"prompt":null}`, ReasonPromptMissing},
 		{`{"prompt":[]}`, ReasonPromptMissing},
 		{`{"prompt":[{"role":"system","content":"a"},{"role":"assistant","content":"b"}]}`, ReasonPromptMissing},
-		{`{"prompt":"Q"}`, ReasonPromptNotAList},
+		{`{"prompt":"Q"}`, ReasonAnswerMissing},
+		{`{"prompt":17}`, ReasonPromptNotAList},
+		{`{"prompt":"[{'role': 'user', 'content': 'Q'}]","answer":"1"}`, ReasonPromptNotAList},
+		{`{"messages":[{"role":"user","content":"Q"}]}`, ReasonAnswerMissing},
+		{`{"messages":[{"role":"assistant","content":"1"},{"role":"user","content":"Q"}]}`, ReasonAnswerMissing},
 		{`{"prompt":["Q"]}`, ReasonPromptNotAList},
 		{`{"prompt":[{"role":"user"}],"reward_model":{"ground_truth":"1"}}`, ReasonQuestionEmpty},
 		{verl("", `"1"`), ReasonQuestionEmpty},
@@ -89,7 +99,7 @@ func TestNormaliseRefuses(t *testing.T) {
 		{`{"question":"Q"}`, ReasonAnswerMissing},
 		{`{"question":"` + strings.Repeat("Q", MaxText) + `","answer":"1"}`, ReasonTooLong},
 	} {
-		_, err := Normalise(object(t, c.row), 4, "")
+		_, err := Layout{}.Normalise(object(t, c.row), 4)
 		var why *RefusedError
 		if !errors.As(err, &why) || why.Reason != c.want || !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: error %v, want %s", c.row, err, c.want)
@@ -134,7 +144,7 @@ func TestPrepare(t *testing.T) {
 	lines = append(lines, `{"question":"no answer"}`, `not json`, `{"question":"again","answer":1,"id":3}`)
 	write(t, in, strings.Join(lines, "\n"))
 	out := filepath.Join(dir, "out")
-	m, err := Prepare(PrepareConfig{Input: in, OutDir: out, Seed: 42, Dev: 2}, nil)
+	m, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: out, Seed: 42, Dev: 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +177,7 @@ func TestPrepare(t *testing.T) {
 	if records[1][0] != DevFile || records[3][0] != TrainFile || records[3][1] != "1" {
 		t.Errorf("order.csv %v: want two lines of dev, then train from line 1", records[:4])
 	}
-	again, err := Prepare(PrepareConfig{Input: in, OutDir: out, Seed: 42, Dev: 2}, nil)
+	again, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: out, Seed: 42, Dev: 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +190,7 @@ func TestPrepareRefusesADevSplitThatLeavesNothing(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.jsonl")
 	write(t, in, `{"question":"Q","answer":"1"}`+"\n"+`{"question":"R","answer":"2"}`)
 	for _, dev := range []int{2, 3, -2} {
-		if _, err := Prepare(PrepareConfig{Input: in, OutDir: t.TempDir(), Dev: dev}, nil); !errors.Is(err, ErrSplit) {
+		if _, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: t.TempDir(), Dev: dev}, nil); !errors.Is(err, ErrSplit) {
 			t.Errorf("dev %d of 2 rows: error %v, want ErrSplit", dev, err)
 		}
 	}
@@ -198,7 +208,7 @@ func TestNoQuestionOfDevIsTrainedOn(t *testing.T) {
 	write(t, in, strings.Join(lines, "\n"))
 	for _, dedupe := range []bool{false, true} {
 		out := t.TempDir()
-		m, err := Prepare(PrepareConfig{Input: in, OutDir: out, Seed: 42, Dev: 4, Dedupe: dedupe}, nil)
+		m, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: out, Seed: 42, Dev: 4, Dedupe: dedupe}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,11 +239,11 @@ func TestNoQuestionOfDevIsTrainedOn(t *testing.T) {
 			}
 		}
 	}
-	m, err := Prepare(PrepareConfig{Input: in, OutDir: t.TempDir(), Seed: 42, Dev: DevAuto}, nil)
+	m, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: t.TempDir(), Seed: 42, Dev: DevAuto}, nil)
 	if err != nil || m.Dev != 2 {
 		t.Errorf("auto keeps %d of 20 questions apart, %v; want 2", m.Dev, err)
 	}
-	if _, err := Prepare(PrepareConfig{Input: in, OutDir: t.TempDir(), Dev: 20}, nil); !errors.Is(err, ErrSplit) || !strings.Contains(err.Error(), "--dev") {
+	if _, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: t.TempDir(), Dev: 20}, nil); !errors.Is(err, ErrSplit) || !strings.Contains(err.Error(), "--dev") {
 		t.Errorf("dev of all questions: %v, want ErrSplit naming --dev", err)
 	}
 }
@@ -249,7 +259,7 @@ func TestSilentDamage(t *testing.T) {
 		`{"question":"text stays","answer":"27.0"}`,
 	}, "\n"))
 	out := t.TempDir()
-	m, err := Prepare(PrepareConfig{Input: in, OutDir: out}, nil)
+	m, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: out}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,10 +271,10 @@ func TestSilentDamage(t *testing.T) {
 		t.Errorf("%s, %v: want the number 27.0 as 27 and the text as it was", b, err)
 	}
 	for content, name := range map[string]string{
-		"\x1f\x8b\x08": "gzip", "\x28\xb5\x2f\xfd": "zstd", "PK\x03\x04": "xlsx", "ARROW1\x00": "Arrow", ` [{"question":"Q"}]`: "JSON array", "version https://git-lfs": "Git LFS",
+		"PK\x03\x04": "xlsx", ` [{"question":"Q"}]`: "JSON array", "version https://git-lfs": "Git LFS",
 	} {
 		write(t, in, content)
-		if _, err := Prepare(PrepareConfig{Input: in, OutDir: out}, nil); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), name) {
+		if _, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: out}, nil); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: %v, want ErrUnreadable that names %s", content, err, name)
 		}
 	}
@@ -340,7 +350,7 @@ func TestParquetLayouts(t *testing.T) {
 		var got []Row
 		var refused []error
 		err = ReadObjects(path, func(i int, o Object, _ error) error {
-			row, err := Normalise(o, i, "")
+			row, err := Layout{}.Normalise(o, i)
 			if err != nil {
 				refused = append(refused, err)
 				return nil
@@ -404,7 +414,7 @@ func FuzzNormalise(f *testing.F) {
 		if err != nil {
 			return
 		}
-		row, err := Normalise(o, 3, "")
+		row, err := Layout{}.Normalise(o, 3)
 		if err != nil {
 			if !errors.Is(err, ErrRefused) {
 				t.Fatalf("untyped error %v", err)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,6 +37,7 @@ const (
 	ReasonIDNotScalar     Reason = "id_not_text_or_number"
 	ReasonNotUTF8         Reason = "not_utf8"
 	ReasonNUL             Reason = "nul_character"
+	ReasonFieldCount      Reason = "wrong_number_of_fields"
 )
 
 // RefusedError says why one row cannot be used. It wraps ErrRefused.
@@ -67,52 +70,174 @@ const defaultSource = "dapo_math"
 // every event of its trajectories.
 const MaxText = 1 << 20
 
-// Normalise reads one row of any of the layouts. index, the row's number in its file
-// from 0, is the id of a row without one. defaultDataSource names rows that do not say
-// where they are from; "" means "dapo_math" for DAPO's layout, "gsm8k" for GSM8K's and
-// "math" for plain ones.
-func Normalise(o Object, index int, defaultDataSource string) (Row, error) {
-	if _, ok := o["prompt"]; ok {
-		return normaliseDAPO(o, index, defaultDataSource)
-	}
-	for _, field := range []string{"question", "problem"} {
-		if q, ok := o[field].(string); ok {
-			return normalisePlain(o, q, index, defaultDataSource)
-		}
-	}
-	return Row{}, refuse(ReasonPromptMissing, "no field prompt, question or problem")
+// Layout says where a row keeps what. The zero value finds it in any of the published
+// layouts.
+type Layout struct {
+	// Question and Answer name the fields to take, in place of those of the published
+	// layouts. A dot leads into an object: reward_model.ground_truth.
+	Question, Answer string
+	// DataSource names rows that do not say where they are from; "" means "dapo_math"
+	// for DAPO's layout, "gsm8k" for GSM8K's and "math" for others.
+	DataSource string
 }
 
-func normaliseDAPO(o Object, index int, source string) (Row, error) {
-	question, err := promptText(o["prompt"])
+// Normalise reads one row. index, the row's number in its file from 0, is the id of a row
+// without one.
+func (l Layout) Normalise(o Object, index int) (Row, error) {
+	question, err := l.question(o)
 	if err != nil {
 		return Row{}, err
 	}
-	question = strings.TrimPrefix(question, dapoPrefix)
-	question = strings.TrimSuffix(question, dapoSuffix)
-	reward, _ := o["reward_model"].(Object)
-	extra, _ := o["extra_info"].(Object)
-	return build(question, reward["ground_truth"], extra["index"], o["data_source"], index, or(source, defaultSource))
+	reward, isVerl := o["reward_model"].(Object)
+	_, hasExtra := o["extra_info"].(Object)
+	_, hasPrompt := o["prompt"]
+	fallback := "math"
+	if hasPrompt && (isVerl || hasExtra) {
+		fallback = defaultSource
+	}
+	var answer any
+	switch {
+	case l.Answer != "":
+		var ok bool
+		if answer, ok = lookup(o, l.Answer); !ok {
+			return Row{}, refuse(ReasonAnswerMissing, "no field %s, only %s", l.Answer, fieldNames(o))
+		}
+	case isVerl:
+		answer = reward["ground_truth"]
+	default:
+		answer = o[answerField(o)]
+		if answerField(o) == "" {
+			answer = reply(o)
+		}
+	}
+	if s, ok := answer.(string); ok && !(isVerl && l.Answer == "") {
+		if i := strings.LastIndex(s, "#### "); i >= 0 {
+			// GSM8K writes a worked solution, then the reference, with
+			// thousands separators that belong to no number.
+			answer = strings.ReplaceAll(s[i+len("#### "):], ",", "")
+			fallback = "gsm8k"
+		}
+	}
+	return build(question, answer, idOf(o), o["data_source"], index, or(l.DataSource, fallback))
 }
 
-// promptText is the content of the user's message: the last one of role user, or the
+// idOf is what a row names itself by, nil if by nothing.
+func idOf(o Object) any {
+	extra, hasExtra := o["extra_info"].(Object)
+	if _, hasPrompt := o["prompt"]; hasPrompt && hasExtra {
+		return extra["index"]
+	}
+	if id := o["id"]; id != nil {
+		return id
+	}
+	return o["unique_id"]
+}
+
+// The fields of published layouts, in the order in which they are looked for.
+var (
+	questionFields = []string{"prompt", "question", "problem", "messages"}
+	answerFields   = []string{"answer", "ground_truth", "solution"}
+)
+
+func (l Layout) question(o Object) (string, error) {
+	if l.Question != "" {
+		v, ok := lookup(o, l.Question)
+		if !ok {
+			return "", refuse(ReasonPromptMissing, "no field %s, only %s", l.Question, fieldNames(o))
+		}
+		return text(v, l.Question)
+	}
+	for _, field := range questionFields {
+		v, ok := o[field]
+		if _, isText := v.(string); !ok || !isText && (field == "question" || field == "problem") {
+			continue
+		}
+		q, err := text(v, field)
+		if field == "prompt" {
+			q = strings.TrimSuffix(strings.TrimPrefix(q, dapoPrefix), dapoSuffix)
+		}
+		return q, err
+	}
+	return "", refuse(ReasonPromptMissing, "no field %s: name it with --question-field", strings.Join(questionFields, ", "))
+}
+
+// text is a question as text or within messages.
+func text(v any, field string) (string, error) {
+	s, ok := v.(string)
+	if !ok {
+		return userText(v, field)
+	}
+	if strings.HasPrefix(strings.TrimSpace(s), "[{") && strings.Contains(s, "role") {
+		return "", refuse(ReasonPromptNotAList, "%s is a list of messages written as text: write the file as JSONL or parquet", field)
+	}
+	return s, nil
+}
+
+// answerField is the first of answerFields that a row has.
+func answerField(o Object) string {
+	for _, field := range answerFields {
+		if _, ok := o[field]; ok {
+			return field
+		}
+	}
+	return ""
+}
+
+// reply is what the assistant says to the question of a row's messages, nil if nothing.
+func reply(o Object) any {
+	if _, ok := o["prompt"]; ok {
+		return nil
+	}
+	list, _ := o["messages"].([]any)
+	for i := len(list) - 1; i >= 0; i-- {
+		switch message, _ := list[i].(Object); message["role"] {
+		case "assistant":
+			return message["content"]
+		case "user":
+			return nil
+		}
+	}
+	return nil
+}
+
+// lookup finds a field by its name, or by a path with dots.
+func lookup(o Object, path string) (any, bool) {
+	if v, ok := o[path]; ok {
+		return v, true
+	}
+	outer, inner, dotted := strings.Cut(path, ".")
+	if child, ok := o[outer].(Object); ok && dotted {
+		return lookup(child, inner)
+	}
+	return nil, false
+}
+
+func fieldNames(o Object) string {
+	names := slices.Sorted(maps.Keys(o))
+	if len(names) > 20 {
+		names = append(names[:20], "others")
+	}
+	return strings.Join(names, ", ")
+}
+
+// userText is the content of the user's message: the last one of role user, or the
 // only message there is.
-func promptText(prompt any) (string, error) {
+func userText(prompt any, field string) (string, error) {
 	if prompt == nil {
-		return "", refuse(ReasonPromptMissing, "prompt is null")
+		return "", refuse(ReasonPromptMissing, "%s is null", field)
 	}
 	list, ok := prompt.([]any)
 	if !ok {
-		return "", refuse(ReasonPromptNotAList, "prompt is %s, want a list of {role, content}", kind(prompt))
+		return "", refuse(ReasonPromptNotAList, "%s is %s, want text or a list of {role, content}", field, kind(prompt))
 	}
 	if len(list) == 0 {
-		return "", refuse(ReasonPromptMissing, "prompt is an empty list")
+		return "", refuse(ReasonPromptMissing, "%s is an empty list", field)
 	}
 	var chosen Object
 	for i, m := range list {
 		message, ok := m.(Object)
 		if !ok {
-			return "", refuse(ReasonPromptNotAList, "prompt[%d] is %s, want {role, content}", i, kind(m))
+			return "", refuse(ReasonPromptNotAList, "%s[%d] is %s, want {role, content}", field, i, kind(m))
 		}
 		if message["role"] == "user" || len(list) == 1 {
 			chosen = message
@@ -128,43 +253,59 @@ func promptText(prompt any) (string, error) {
 	return content, nil
 }
 
-// leftOut names what a row has that its problem will not have.
-func leftOut(o Object) []string {
+// leftOut names what a row has that its problem will not have, or has from elsewhere than
+// a field of its own.
+func (l Layout) leftOut(o Object) []string {
 	var what []string
-	if list, ok := o["prompt"].([]any); ok {
-		for _, m := range list {
-			if message, ok := m.(Object); ok && message["role"] == "system" && len(list) > 1 {
-				what = append(what, "system_message")
-				break
-			}
+	system, user := 0, 0
+	list := l.messages(o)
+	for _, m := range list {
+		switch message, _ := m.(Object); message["role"] {
+		case "system":
+			system++
+		case "user":
+			user++
 		}
 	}
-	reward, _ := o["reward_model"].(Object)
-	for _, answer := range []any{o["answer"], reward["ground_truth"]} {
+	if system > 0 && len(list) > 1 {
+		what = append(what, "system_message")
+	}
+	if user > 1 {
+		what = append(what, "earlier_turns")
+	}
+	reward, isVerl := o["reward_model"].(Object)
+	answers := []any{o["answer"], reward["ground_truth"]}
+	if v, ok := lookup(o, l.Answer); ok && l.Answer != "" {
+		answers = []any{v}
+	}
+	for _, answer := range answers {
 		if list, ok := answer.([]any); ok && len(list) > 1 {
 			what = append(what, "further_answers")
 			break
 		}
 	}
+	if l.Answer == "" && !isVerl && answerField(o) == "" {
+		what = append(what, "answer_of_assistant")
+	}
 	return what
 }
 
-func normalisePlain(o Object, question string, index int, source string) (Row, error) {
-	answer := o["answer"]
-	fallback := "math"
-	if s, ok := answer.(string); ok {
-		if i := strings.LastIndex(s, "#### "); i >= 0 {
-			// GSM8K writes a worked solution, then the reference, with
-			// thousands separators that belong to no number.
-			answer = strings.ReplaceAll(s[i+len("#### "):], ",", "")
-			fallback = "gsm8k"
+// messages is the list that the question is taken from, nil if it stands in a text.
+func (l Layout) messages(o Object) []any {
+	if l.Question != "" {
+		v, _ := lookup(o, l.Question)
+		list, _ := v.([]any)
+		return list
+	}
+	for _, field := range questionFields {
+		switch v := o[field].(type) {
+		case string:
+			return nil
+		case []any:
+			return v
 		}
 	}
-	id := o["id"]
-	if id == nil {
-		id = o["unique_id"]
-	}
-	return build(question, answer, id, o["data_source"], index, or(source, fallback))
+	return nil
 }
 
 func build(question string, answer, id, source any, index int, defaultSource string) (Row, error) {
@@ -257,7 +398,7 @@ func scalar(v any) (string, bool) {
 }
 
 func kind(v any) string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case nil:
 		return "null"
 	case string:
@@ -268,6 +409,8 @@ func kind(v any) string {
 		return "a list"
 	case Object:
 		return "an object"
+	case notUnderstood:
+		return "of type " + string(v)
 	}
 	return "a number"
 }

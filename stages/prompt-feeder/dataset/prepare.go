@@ -3,6 +3,7 @@ package dataset
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // The files that Prepare writes into its output folder.
@@ -25,7 +28,14 @@ const maxExamples = 100
 
 // PrepareConfig says what to prepare and where to.
 type PrepareConfig struct {
-	Input string
+	// Inputs are files or Hugging Face dataset folders; with weights they are mixed in
+	// these shares, without all rows of all are used.
+	Inputs []Input
+	// Split is the part that is read of a folder; "" means train.
+	Split string
+	// Layout says where rows keep what. With several inputs its DataSource is empty:
+	// rows that name none get the name of their input.
+	Layout Layout
 	// OutDir is made if it is not there; files of an earlier preparation in it
 	// are replaced.
 	OutDir string
@@ -34,12 +44,12 @@ type PrepareConfig struct {
 	Dev int
 	// Dedupe keeps the first row of each question alone.
 	Dedupe bool
-	// DataSource names rows that do not say where they are from.
-	DataSource string
 }
 
-// Refusal is one row that was not used. Row counts from 1, as editors count lines.
+// Refusal is one row that was not used. Row counts from 1, as editors count lines. File
+// is empty where the preparation reads one file.
 type Refusal struct {
+	File   string `json:"file,omitempty"`
 	Row    int    `json:"row"`
 	Reason Reason `json:"reason"`
 	Detail string `json:"detail"`
@@ -47,8 +57,11 @@ type Refusal struct {
 
 // Manifest says what a preparation did; it stands beside the files as manifest.json.
 type Manifest struct {
+	// Input is the name of the file or folder; of several, joined by commas. InputSHA256
+	// is the hash of the file; of several, of a line "hash  name" for each.
 	Input       string         `json:"input"`
 	InputSHA256 string         `json:"input_sha256"`
+	Inputs      []InputCounts  `json:"inputs"`
 	Seed        uint64         `json:"seed"`
 	Rows        int            `json:"rows"`
 	Used        int            `json:"used"`
@@ -76,23 +89,27 @@ type Manifest struct {
 // ErrSplit: the dev size does not leave anything to train on.
 var ErrSplit = errors.New("cannot split")
 
+// numbered is a row with where it is from: its number in its file, and its input.
 type numbered struct {
 	Row
-	input int
+	number int
+	file   string
+	input  int
 }
 
-// Prepare reads cfg.Input and writes the split. All used rows are in memory at once.
+// Prepare reads cfg.Inputs and writes the split. All used rows are in memory at once.
 func Prepare(cfg PrepareConfig, progress func(rows int)) (Manifest, error) {
-	m := Manifest{
-		Input: filepath.Base(cfg.Input), Seed: cfg.Seed,
-		Refused: map[Reason]int{}, Refusals: []Refusal{}, SHA256: map[string]string{},
+	m := Manifest{Seed: cfg.Seed, Refused: map[Reason]int{}, Refusals: []Refusal{}, SHA256: map[string]string{}}
+	sources, err := resolve(cfg)
+	if err != nil {
+		return m, err
 	}
-	rows, err := m.read(cfg, progress)
+	rows, err := m.read(sources, progress)
 	if err != nil {
 		return m, err
 	}
 	if len(rows) == 0 {
-		return m, fmt.Errorf("%w: no usable row of %d", ErrSplit, m.Rows)
+		return m, fmt.Errorf("%w: no usable row of %d%s", ErrSplit, m.Rows, m.firstRefusal())
 	}
 	m.Deduped = cfg.Dedupe
 	rows = m.dedupe(rows, !cfg.Dedupe)
@@ -100,56 +117,85 @@ func Prepare(cfg PrepareConfig, progress func(rows int)) (Manifest, error) {
 	for i, j := range PythonShuffle(len(rows), cfg.Seed) {
 		shuffled[i] = rows[j]
 	}
+	if shuffled, err = m.mix(shuffled); err != nil {
+		return m, err
+	}
 	dev, train, err := m.split(shuffled, cfg.Dev)
 	if err != nil {
 		return m, err
 	}
+	m.countInputs(dev, train)
 	return m, m.write(cfg.OutDir, dev, train)
 }
 
-func (m *Manifest) read(cfg PrepareConfig, progress func(int)) ([]numbered, error) {
+func (m *Manifest) firstRefusal() string {
+	if len(m.Refusals) == 0 {
+		return ""
+	}
+	r := m.Refusals[0]
+	return fmt.Sprintf("; row %d: %s: %s", r.Row, r.Reason, r.Detail)
+}
+
+func (m *Manifest) read(sources []origin, progress func(int)) ([]numbered, error) {
 	var rows []numbered
 	ids := map[string]bool{}
-	err := ReadObjects(cfg.Input, func(index int, o Object, refused error) error {
-		m.Rows++
-		if progress != nil {
-			progress(m.Rows)
-		}
-		var row Row
-		err := refused
-		if err == nil {
-			row, err = Normalise(o, index, cfg.DataSource)
-			m.note(err, o)
-		}
-		var why *RefusedError
-		if errors.As(err, &why) {
-			m.Refused[why.Reason]++
-			if len(m.Refusals) < maxExamples {
-				m.Refusals = append(m.Refusals, Refusal{Row: index + 1, Reason: why.Reason, Detail: why.Detail})
+	hashes := &hashes{}
+	several := len(sources) > 1 || len(sources[0].files) > 1
+	for n, src := range sources {
+		counts := InputCounts{Name: src.name, Weight: src.weight}
+		for _, file := range src.files {
+			before := counts.Rows
+			err := ReadObjects(file, func(number int, o Object, refused error) error {
+				m.Rows++
+				counts.Rows++
+				if progress != nil {
+					progress(m.Rows)
+				}
+				row, err := src.normalise(o, before+number, refused)
+				var why *RefusedError
+				if errors.As(err, &why) {
+					m.refuse(file, number, *why, several)
+					return nil
+				}
+				m.note(src.layout, o)
+				counts.Used++
+				if ids[row.ID] {
+					m.DuplicateIDs++
+				}
+				ids[row.ID] = true
+				rows = append(rows, numbered{row, number, filepath.Base(file), n})
+				return err
+			})
+			if err == nil {
+				err = hashes.add(file)
 			}
-			return nil
+			if err != nil {
+				return nil, err
+			}
 		}
-		if ids[row.ID] {
-			m.DuplicateIDs++
-		}
-		ids[row.ID] = true
-		rows = append(rows, numbered{row, index})
-		return err
-	})
-	if err != nil {
-		return nil, err
+		counts.Files = len(src.files)
+		m.Inputs = append(m.Inputs, counts)
 	}
+	m.Input, m.InputSHA256 = joinNames(sources), hashes.sum()
 	m.Used = len(rows)
-	m.InputSHA256, err = hashFile(cfg.Input)
-	return rows, err
+	return rows, nil
+}
+
+func (m *Manifest) refuse(file string, number int, why RefusedError, several bool) {
+	m.Refused[why.Reason]++
+	if len(m.Refusals) == maxExamples {
+		return
+	}
+	r := Refusal{Row: number + 1, Reason: why.Reason, Detail: why.Detail}
+	if several {
+		r.File = file
+	}
+	m.Refusals = append(m.Refusals, r)
 }
 
 // note counts what a used row had that is not in its problem.
-func (m *Manifest) note(err error, o Object) {
-	if err != nil {
-		return
-	}
-	for _, what := range leftOut(o) {
+func (m *Manifest) note(l Layout, o Object) {
+	for _, what := range l.leftOut(o) {
 		if m.Notes == nil {
 			m.Notes = map[string]int{}
 		}
@@ -196,9 +242,15 @@ func writeRows(w io.Writer, rows []numbered) error {
 }
 
 // writeOrder says for each line of the output which row of the input it was, both
-// from 1.
+// from 1, and of several inputs or files which.
 func (m *Manifest) writeOrder(w io.Writer, shuffled []numbered) error {
-	if _, err := fmt.Fprintln(w, "file,line,input_row"); err != nil {
+	c := csv.NewWriter(w)
+	header := []string{"file", "line", "input_row"}
+	several := m.severalFiles()
+	if several {
+		header = append(header, "input", "input_file")
+	}
+	if err := c.Write(header); err != nil {
 		return err
 	}
 	for i, r := range shuffled {
@@ -206,11 +258,16 @@ func (m *Manifest) writeOrder(w io.Writer, shuffled []numbered) error {
 		if i >= m.Dev {
 			file, line = TrainFile, i-m.Dev+1
 		}
-		if _, err := fmt.Fprintf(w, "%s,%d,%d\n", file, line, r.input+1); err != nil {
+		record := []string{file, strconv.Itoa(line), strconv.Itoa(r.number + 1)}
+		if several {
+			record = append(record, m.Inputs[r.input].Name, r.file)
+		}
+		if err := c.Write(record); err != nil {
 			return err
 		}
 	}
-	return nil
+	c.Flush()
+	return c.Error()
 }
 
 // writeFile replaces a file whole or not at all and returns the SHA-256 of what it
@@ -233,15 +290,26 @@ func writeFile(dir, name string, fill func(io.Writer) error) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-func hashFile(path string) (string, error) {
+// hashes are of the files that were read.
+type hashes struct{ lines []string }
+
+func (h *hashes) add(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	defer f.Close()
 	hash := sha256.New()
 	if _, err := io.Copy(hash, f); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	h.lines = append(h.lines, fmt.Sprintf("%x  %s\n", hash.Sum(nil), filepath.Base(path)))
+	return nil
+}
+
+func (h *hashes) sum() string {
+	if len(h.lines) == 1 {
+		return h.lines[0][:2*sha256.Size]
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(h.lines, ""))))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,8 +20,9 @@ var ErrUnreadable = errors.New("unreadable problem file")
 // MaxLine bounds one line of a JSONL file, in bytes.
 const MaxLine = 16 << 20
 
-// ReadObjects calls f with each row of a parquet (.parquet) or JSONL file, numbered
-// from 0. A line that is no JSON object is given to f as a refusal, so that it is
+// ReadObjects calls f with each row of a file, numbered from 0: parquet and Arrow are told
+// by how they begin, CSV by its name, all else is JSONL; JSONL and CSV may be compressed
+// with gzip or zstd. A line that is no JSON object is given to f as a refusal, so that it is
 // counted and not lost; an error of f ends the reading.
 func ReadObjects(path string, f func(index int, o Object, refused error) error) error {
 	file, err := os.Open(path)
@@ -28,26 +30,54 @@ func ReadObjects(path string, f func(index int, o Object, refused error) error) 
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	defer file.Close()
-	magic := make([]byte, 4)
-	if n, _ := file.ReadAt(magic, 0); n == 4 && string(magic) == "PAR1" {
-		return readParquet(file, f)
-	}
 	head := make([]byte, 64)
 	n, _ := file.ReadAt(head, 0)
-	if what := foreign(head[:n]); what != "" {
-		return fmt.Errorf("%w: %s is %s: want parquet, or JSONL with one object per line", ErrUnreadable, path, what)
+	head = head[:n]
+	switch {
+	case bytes.HasPrefix(head, []byte(parquetMagic)):
+		return readParquet(file, f)
+	case bytes.HasPrefix(head, []byte(arrowMagic)):
+		return readArrow(file, false, f)
+	case bytes.HasPrefix(head, []byte(streamMagic)):
+		return readArrow(file, true, f)
 	}
-	if strings.HasSuffix(path, ".parquet") {
-		return fmt.Errorf("%w: %s does not begin like a parquet file", ErrUnreadable, path)
+	content, name, with, err := decompressed(file, head)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrUnreadable, path, err)
 	}
-	return readJSONL(file, path, f)
+	return errors.Join(readText(content, path, name, with, f), content.Close())
 }
+
+// readText reads JSONL or CSV. name is the path without what compression added to it.
+func readText(r io.Reader, path, name, with string, f func(int, Object, error) error) error {
+	br := bufio.NewReaderSize(r, 1<<16)
+	head, err := br.Peek(64)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %s: %w", ErrUnreadable, path, err)
+	}
+	if what := foreign(head); what != "" {
+		within := ""
+		if with != "" {
+			within = "compressed with " + with + " and within it "
+		}
+		return fmt.Errorf("%w: %s is %s%s: want parquet, Arrow, CSV, or JSONL with one object per line", ErrUnreadable, path, within, what)
+	}
+	switch ext := strings.ToLower(filepath.Ext(name)); ext {
+	case ".parquet", ".arrow":
+		return fmt.Errorf("%w: %s does not begin like a file of %s", ErrUnreadable, path, ext)
+	case ".csv":
+		return readCSV(br, path, f)
+	}
+	return readJSONL(br, path, f)
+}
+
+const parquetMagic = "PAR1"
 
 // foreign names a file of another kind by how it begins, "" if it may be JSONL.
 func foreign(head []byte) string {
 	for _, k := range []struct{ begins, name string }{
-		{"\x1f\x8b", "compressed with gzip"}, {"\x28\xb5\x2f\xfd", "compressed with zstd"}, {"PK\x03\x04", "a zip archive or a spreadsheet (xlsx)"},
-		{"ARROW1", "an Arrow file"}, {"\xff\xff\xff\xff", "an Arrow stream"}, {"version https://git-lfs", "a Git LFS pointer, not the data"},
+		{gzipMagic, "compressed with gzip"}, {zstdMagic, "compressed with zstd"}, {parquetMagic, "a parquet file"}, {"PK\x03\x04", "a zip archive or a spreadsheet (xlsx)"},
+		{arrowMagic, "an Arrow file"}, {streamMagic, "an Arrow stream"}, {"version https://git-lfs", "a Git LFS pointer, not the data"},
 		{"SQLite format 3", "an SQLite database"}, {"\xff\xfe", "UTF-16 text"}, {"\xfe\xff", "UTF-16 text"},
 	} {
 		if bytes.HasPrefix(head, []byte(k.begins)) {

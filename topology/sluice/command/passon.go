@@ -11,7 +11,7 @@ import (
 )
 
 func prepareCommand() process.Command {
-	return passOn(process.Command{Name: "prepare", Short: "Make a problem file from DAPO, GSM8K or plain data"}, "prompt-feeder", "prepare")
+	return passOn(process.Command{Name: "prepare", Short: "Make a problem file from published or plain data"}, "prompt-feeder", "prepare")
 }
 
 func replayCommand() process.Command {

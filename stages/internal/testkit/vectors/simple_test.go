@@ -141,7 +141,7 @@ func checkPrepare(line []byte) error {
 	if err := dec.Decode(&row); err != nil {
 		return err
 	}
-	got, err := dataset.Normalise(row.Row, row.Index, "dapo_math")
+	got, err := dataset.Layout{DataSource: "dapo_math"}.Normalise(row.Row, row.Index)
 	agrees := err != nil && row.Normalised == nil || err == nil && row.Normalised != nil && got == *row.Normalised
 	switch {
 	case agrees:
