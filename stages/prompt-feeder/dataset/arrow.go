@@ -39,6 +39,13 @@ func readArrow(file *os.File, stream bool, f func(int, Object, error) error) (er
 			err = fmt.Errorf("%w: %s: damaged or cut short, fetch it again: %w", ErrUnreadable, file.Name(), err)
 		}
 	}()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := checkArrowSchema(file, info.Size(), stream); err != nil {
+		return err
+	}
 	index := 0
 	each := func(batch arrow.RecordBatch) error {
 		for i := range int(batch.NumRows()) {

@@ -15,7 +15,7 @@
 //
 // Promises: a row is either used as it is or refused with its number and a reason; an
 // answer or id of 0 is a value, not a missing one; what is left out of a used row is
-// counted; a compressed file or an Arrow batch takes memory within bounds, whatever it claims;
+// counted; a compressed file, or an Arrow schema or batch, takes memory within bounds, whatever it claims;
 // rows of several inputs name theirs, unless they name a source themselves; no question of dev.jsonl stands in train.jsonl, in whatever spelling; the same
 // rows and seed give the same files, and where no question repeats, the split is that of
 // Python's random.Random(seed).shuffle. Reading back takes memory for one row, whatever the
