@@ -19,8 +19,8 @@ const (
 )
 
 // Report writes the board's status through write until ctx ends, and then once more, as
-// stopped, if the brokers could be reached before. failed is told of the first failure in a row and of nil once one has been
-// written again.
+// stopped, if the brokers could be reached before. failed is told of the first failure in
+// a row, and of nil once one has been written again.
 func (b *Board) Report(ctx context.Context, stage, instance string, write func(context.Context, *sluicev1.StageStatus) error, failed func(error)) {
 	say := func(ctx context.Context, stopped bool) error {
 		s := b.Status()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,9 +70,9 @@ func TestReport(t *testing.T) {
 		b := NewBoard(nil)
 		var got []*sluicev1.StageStatus
 		var said []error
-		var down bool
+		var down atomic.Bool
 		write := func(ctx context.Context, s *sluicev1.StageStatus) error {
-			if down {
+			if down.Load() {
 				<-ctx.Done()
 				return ctx.Err()
 			}
@@ -98,9 +99,9 @@ func TestReport(t *testing.T) {
 		if len(got) != 5 || len(got[4].GetNotes()) != 1 {
 			t.Fatalf("%d reports 2 s after a change, want 5, the last with the note", len(got))
 		}
-		down = true
+		down.Store(true)
 		time.Sleep(time.Minute)
-		down = false
+		down.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if len(said) != 2 || said[0] == nil || said[1] != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
@@ -67,9 +68,48 @@ func checkRollouts(line []byte) error {
 	if err := json.Unmarshal(line, &b.want); err != nil {
 		return err
 	}
+	if b.hasEmptyTurn() {
+		if err := b.replayWithEmptyTurns(); err != nil {
+			return fmt.Errorf("seed %d: %w", b.recorded.Seed, err)
+		}
+		return nil
+	}
 	for _, stage := range []func() error{b.replay, b.group, b.pack, b.compareData, b.compareMetrics} {
 		if err := stage(); err != nil {
 			return fmt.Errorf("seed %d: %w", b.recorded.Seed, err)
+		}
+	}
+	return nil
+}
+
+// hasEmptyTurn says whether a turn was recorded of which nothing was sampled, not even an
+// end token. The recipe takes that for an answer of the policy's and pays -1; here it is the
+// server's fault and never graded, which changes the group's mean and all that follows.
+func (b *batch) hasEmptyTurn() bool {
+	return slices.ContainsFunc(b.recorded.Trajectories, endsEmpty)
+}
+
+func endsEmpty(t rollouttest.ReferenceTrajectory) bool {
+	return slices.ContainsFunc(t.Turns, func(turn rollouttest.ReferenceTurn) bool { return turn.Completion == "" })
+}
+
+// replayWithEmptyTurns compares what is the same with and without such turns: the other
+// trajectories; these end as faults.
+func (b *batch) replayWithEmptyTurns() error {
+	for _, recorded := range b.recorded.Trajectories {
+		at := fmt.Sprintf("slot %d sample %d", recorded.Slot, recorded.SampleIndex)
+		t, err := b.recorded.Replay(recorded)
+		switch {
+		case endsEmpty(recorded):
+			if t.GetEndReason() != sluicev1.EndReason_END_REASON_PROTOCOL_FAULT {
+				return fmt.Errorf("%s: an empty turn ended it as %v, want a fault", at, t.GetEndReason())
+			}
+		case err != nil:
+			return fmt.Errorf("%s: %w", at, err)
+		default:
+			if d := recorded.Disagreement(t); d != "" {
+				return fmt.Errorf("%s: %s", at, d)
+			}
 		}
 	}
 	return nil
