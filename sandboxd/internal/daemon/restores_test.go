@@ -15,7 +15,8 @@ import (
 )
 
 // brokenRuntime puts a script in runsc's place once the daemon has been started: it
-// has body decide about each restore, whose number is $n, and passes the rest on.
+// has body decide about each restore, whose number is $n, and passes the rest on. Restores
+// that begin together are counted one by one.
 func brokenRuntime(t *testing.T, dir, runsc, body string, args ...string) (d *Daemon, breakIt func()) {
 	t.Helper()
 	link := filepath.Join(dir, "runsc")
@@ -23,7 +24,7 @@ func brokenRuntime(t *testing.T, dir, runsc, body string, args ...string) (d *Da
 		t.Fatal(err)
 	}
 	d = startDaemon(t, append([]string{"--runsc=" + link}, args...)...)
-	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *\" restore \"*)\n  echo x >> %s/count; n=$(wc -l < %s/count)\n  %s\nesac\nexec %s \"$@\"\n", dir, dir, body, runsc)
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *\" restore \"*)\n  n=$(flock %s/lock sh -c 'echo x >> %s/count; wc -l < %s/count')\n  %s\nesac\nexec %s \"$@\"\n", dir, dir, dir, body, runsc)
 	broken := filepath.Join(dir, "broken")
 	if err := os.WriteFile(broken, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
