@@ -86,7 +86,7 @@ func (o *Options) Register(flags *process.Flags) {
 	f.StringVar(&o.CHUser, "clickhouse-user", "default", "user at --clickhouse-addr, allowed to create and write the database")
 	f.StringVar(&o.CHPassword, "clickhouse-password-file", "", "file with that user's password")
 	f.StringVar(&o.CHDatabase, "clickhouse-database", "sluice", "database of the tables")
-	f.StringVar(&o.InferenceURL, "inference-url", "", "inference server in vLLM's dialect, instead of simpolicy; its trainer must answer ppo-batches in policy-updates")
+	f.StringVar(&o.InferenceURL, "inference-url", "", "inference server that gives token ids (the sampler finds out how to ask it), instead of simpolicy; its trainer must answer ppo-batches in policy-updates")
 	f.StringVar(&o.Model, "model", "", "model name at --inference-url")
 	f.StringVar(&o.SandboxSocket, "sandboxd-socket", "", "socket of a running sandboxd, instead of one of our own")
 
