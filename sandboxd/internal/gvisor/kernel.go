@@ -64,7 +64,7 @@ func (k *kernel) Stuck(runtime int) string {
 		}
 		return "gVisor's kernel cannot be reached: " + err.Error()
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.Ping(answerPatience); errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Sprintf("gVisor's kernel gave no sign of life within %s", answerPatience)
 	}
@@ -77,7 +77,7 @@ func (k *kernel) Signal(signal syscall.Signal) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	return conn.Signal(signal, answerPatience)
 }
 

@@ -29,7 +29,7 @@ func (s *seen) begin(m Message) (agrees bool) {
 	if s.n == nil {
 		s.n = map[string]int32{}
 	}
-	id := string(m.Key) + "/" + callID(m)
+	id := m.Key + "/" + callID(m)
 	s.n[id]++
 	if m.Attempt > 1 {
 		s.late++

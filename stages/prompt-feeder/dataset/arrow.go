@@ -68,7 +68,7 @@ func readArrow(file *os.File, stream bool, f func(int, Object, error) error) (er
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	for i := range r.NumRecords() {
 		batch, err := r.RecordBatch(i)
 		if err != nil {

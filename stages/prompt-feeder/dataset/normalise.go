@@ -110,7 +110,7 @@ func (l Layout) Normalise(o Object, index int) (Row, error) {
 			answer = reply(o)
 		}
 	}
-	if s, ok := answer.(string); ok && !(isVerl && l.Answer == "") {
+	if s, ok := answer.(string); ok && (!isVerl || l.Answer != "") {
 		if i := strings.LastIndex(s, "#### "); i >= 0 {
 			// GSM8K writes a worked solution, then the reference, with
 			// thousands separators that belong to no number.

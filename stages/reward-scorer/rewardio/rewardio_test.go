@@ -74,10 +74,6 @@ func TestScoreLines(t *testing.T) {
 	}
 }
 
-type broken struct{}
-
-func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
-
 // A script that writes a line and waits for its answer gets it.
 func TestEachLineIsAnsweredAtOnce(t *testing.T) {
 	set := setOf(t, &batcher{most: 64})

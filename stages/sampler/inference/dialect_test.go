@@ -63,7 +63,7 @@ func TestEveryDialectIsFoundAndGivesTheSame(t *testing.T) {
 					t.Errorf("choice %d (-want +got):\n%s", i, diff)
 				}
 			}
-			if name != inference.DialectLlamaCPP && name != inference.DialectOpenAI && string(rollouttest.Text(got.Prompt)) != "1+1=" {
+			if name != inference.DialectLlamaCPP && name != inference.DialectOpenAI && rollouttest.Text(got.Prompt) != "1+1=" {
 				t.Errorf("the prompt that was sampled on is %v", got.Prompt)
 			}
 		})

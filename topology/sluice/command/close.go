@@ -53,7 +53,7 @@ func closeCommand() process.Command {
 			f.StringVar(&c.step, "step", "", "the step, RUN/STEP: all its open groups")
 			f.StringVar(&c.why, "why", "", "why, in a few words for those who read it later (required)")
 			f.BoolVar(&c.force, "force", false, "close slots that advantage-grouper does not know, as dropped")
-			c.kafka.register(flags, time.Minute, "how long to wait until they are closed")
+			c.register(flags, time.Minute, "how long to wait until they are closed")
 		},
 		Check: c.check,
 		Run:   c.run,

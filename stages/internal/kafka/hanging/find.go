@@ -126,7 +126,7 @@ func open(ctx context.Context, adm *kadm.Client, topics []string) (all map[place
 		for _, p := range described[topic].Partitions {
 			for _, producer := range p.ActiveProducers {
 				if producer.CurrentTxnStartOffset >= 0 {
-					all[place{producer.ProducerID, topic, p.Partition}] = Partition{topic, p.Partition, int16(producer.ProducerEpoch), producer.CurrentTxnStartOffset}
+					all[place{producer.ProducerID, topic, p.Partition}] = Partition{topic, p.Partition, producer.ProducerEpoch, producer.CurrentTxnStartOffset}
 				}
 			}
 		}

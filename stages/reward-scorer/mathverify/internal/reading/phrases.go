@@ -376,9 +376,8 @@ func (p *phraser) phrase(t Token) bool {
 	case w == "分之" && p.last().Kind == TNum && p.at(1).Kind == TNum:
 		den, num := p.last(), p.at(1)
 		p.out = p.out[:len(p.out)-1]
-		for _, part := range []Token{{Kind: tCmd, Text: "frac"}, {Kind: TOp, Text: "{"}, num, {Kind: TOp, Text: "}"}, {Kind: TOp, Text: "{"}, den, {Kind: TOp, Text: "}"}} {
-			p.out = append(p.out, part)
-		}
+		p.out = append(p.out, Token{Kind: tCmd, Text: "frac"}, Token{Kind: TOp, Text: "{"}, num, Token{Kind: TOp, Text: "}"},
+			Token{Kind: TOp, Text: "{"}, den, Token{Kind: TOp, Text: "}"})
 		p.pos += 2
 		return true
 	case w == "百分之" && p.at(1).Kind == TNum:
