@@ -80,7 +80,7 @@ class TorchBackend:
                 torch, lambda x: x.detach(), self.spec, step, b, p, len(m.data), before, reference
             )
             value.backward()
-            out.loss += float(value)
+            out.loss += float(value.detach())
             with torch.no_grad():
                 out.entropy += float((-(every.exp() * every).sum(-1) * b.mask).sum())
                 mismatch += float(((p - b.logprobs).abs() * b.mask).sum())
