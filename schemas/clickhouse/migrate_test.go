@@ -213,19 +213,15 @@ func TestTablesWithDataTakeColumns(t *testing.T) {
 	all := builtIn(t)
 	var before plan
 	before.viewsVersion = 1
+	// Up to the first file that changes tables.
 	for _, f := range all.tables {
-		if strings.Contains(f.text, "CREATE TABLE IF NOT EXISTS") {
-			before.tables = append(before.tables, f)
+		if !strings.Contains(f.text, "CREATE TABLE IF NOT EXISTS") {
+			break
 		}
+		before.tables = append(before.tables, f)
 	}
 	if len(before.tables) == len(all.tables) {
 		t.Fatal("no file changes a table: this test shows nothing")
-	}
-	// Files that change tables come after those that make them.
-	for i := range before.tables {
-		if before.tables[i].version != all.tables[i].version {
-			t.Skipf("%s stands after a file that changes tables", before.tables[i].name)
-		}
 	}
 	opts := s.Options(clickhouse.Native, "")
 	if err := migrate(t.Context(), opts, "older", before, quiet); err != nil {

@@ -51,17 +51,7 @@ func (Hermes) Parse(text string) Result {
 	if reason != "" {
 		return invalid(text, reason)
 	}
-	code = Strip(code)
-	after = skipSpace(after)
-	switch {
-	case code == "":
-		return invalid(text, EmptyCode)
-	case strings.Contains(after, openCall):
-		return invalid(text, TwoCalls)
-	case after != "":
-		return invalid(text, TextAfterCall)
-	}
-	return Result{Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Content: Strip(before), Code: code}
+	return called(text, before, code, after)
 }
 
 // cutObject splits what follows <tool_call> after its JSON object.

@@ -77,6 +77,21 @@ func invalid(text string, r Reason) Result {
 	return Result{Kind: sluicev1.TurnKind_TURN_KIND_INVALID, Content: text, Reason: r}
 }
 
+// called is the outcome of a text with a complete call: what stands before it, its code and
+// what stands after it.
+func called(text, before, code, after string) Result {
+	code, after = Strip(code), skipSpace(after)
+	switch {
+	case code == "":
+		return invalid(text, EmptyCode)
+	case strings.Contains(after, openCall):
+		return invalid(text, TwoCalls)
+	case after != "":
+		return invalid(text, TextAfterCall)
+	}
+	return Result{Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Content: Strip(before), Code: code}
+}
+
 // Strip cuts the white space off both ends of a text, by the definition that the
 // trainers' language has: Unicode's, and the four ASCII separators.
 func Strip(s string) string { return strings.TrimFunc(s, isSpace) }

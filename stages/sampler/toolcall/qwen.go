@@ -66,17 +66,7 @@ func (Qwen) Parse(text string) Result {
 	if r := joined(code); r != "" {
 		return invalid(text, r)
 	}
-	code = Strip(code)
-	after = skipSpace(after)
-	switch {
-	case code == "":
-		return invalid(text, EmptyCode)
-	case strings.Contains(after, openCall):
-		return invalid(text, TwoCalls)
-	case after != "":
-		return invalid(text, TextAfterCall)
-	}
-	return Result{Kind: sluicev1.TurnKind_TURN_KIND_TOOL, Content: Strip(before), Code: code}
+	return called(text, before, code, after)
 }
 
 // openingTags reads what must stand between <tool_call> and the code.
