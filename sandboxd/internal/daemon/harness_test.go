@@ -15,6 +15,18 @@ import (
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
+// need skips a test without something that it needs; under CI it fails.
+func need(t testing.TB, what string, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") != "":
+		t.Fatalf("CI is set, so this test must run: it needs %s: %v", what, err)
+	default:
+		t.Skipf("needs %s: %v", what, err)
+	}
+}
+
 // needGVisor skips, with its reason, where these tests cannot run. Under CI
 // they must run: there a missing runsc is a failure.
 func needGVisor(t testing.TB) (runsc string) {

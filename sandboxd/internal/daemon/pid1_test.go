@@ -24,9 +24,7 @@ var processOneCalls = flag.Int("process-one-calls", 50, "calls of the test in wh
 func TestAsProcessOne(t *testing.T) {
 	runscPath := needGVisor(t)
 	unshare, err := exec.LookPath("unshare")
-	if err != nil {
-		t.Skip("needs unshare")
-	}
+	need(t, "unshare", err)
 	dir, err := os.MkdirTemp("", "sbd")
 	if err != nil {
 		t.Fatal(err)

@@ -32,9 +32,8 @@ type served struct {
 
 func serveProcesses(t *testing.T, args ...string) *served {
 	t.Helper()
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("needs /usr/bin/python3")
-	}
+	_, err := os.Stat("/usr/bin/python3")
+	need(t, "/usr/bin/python3", err)
 	dir, err := os.MkdirTemp("", "sbd") // short: a socket's path has 107 bytes
 	if err != nil {
 		t.Fatal(err)

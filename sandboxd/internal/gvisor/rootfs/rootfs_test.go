@@ -169,7 +169,9 @@ func TestOCIImageCannotEscape(t *testing.T) {
 
 func TestHostRoot(t *testing.T) {
 	const python = "/usr/bin/python3"
-	if _, err := os.Stat(python); err != nil {
+	if _, err := os.Stat(python); err != nil && os.Getenv("CI") != "" {
+		t.Fatalf("CI is set, so this test must run: %v", err)
+	} else if err != nil {
 		t.Skip("needs " + python)
 	}
 	files, err := hostFiles(t.Context(), python)
