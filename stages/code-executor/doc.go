@@ -4,7 +4,8 @@
 // share groups; writes code-results, trajectories that it had to give up, and code-calls
 // that go back. Promises: a call runs in a sandbox of its own; a sandbox's own failure is
 // never shown to the policy but retried in a fresh one, and in the end the trajectory ends
-// as infra_error; the program's time never includes waiting; an execution says how many
+// as infra_error, or as sandbox_broken where the program makes the sandbox's kernel die, twice;
+// the program's time never includes waiting; an execution says how many
 // attempts came before it of which nobody knows whether the program ran.
 //
 // # Places
@@ -23,8 +24,9 @@
 //
 // A call that cannot be run here is written anew to the end of code-calls and its record
 // accepted, never released: a release costs a delivery, of which the brokers allow few,
-// and the count of attempts stands in the record (see attempts.go of stages/internal/kafka). It goes back
-// when it has waited --patience for a place, which costs no attempt, since nothing was
-// begun and others may have one; when its connection was cut after its program was sent,
-// which costs one; and when the stage stops before it was begun.
+// and the count of attempts stands in the record (see attempts.go of
+// stages/internal/kafka). It goes back when it has waited --patience for a place, which
+// costs no attempt, since nothing was begun and others may have one; when its connection
+// was cut after its program was sent, which costs one; and when the stage stops before it
+// was begun.
 package main

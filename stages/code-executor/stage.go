@@ -22,7 +22,8 @@ Writes  code-results; trajectories that it had to give up; code-calls that go ba
 One slot at a time reserves a sandbox and then asks for a record. A sandbox that
 fails is retried in a fresh one, --attempts times in all; a call that was cut off,
 or whose executor died, is taken up again, three times in all. Then the trajectory
-ends as infra_error and is not graded. While sandboxd is away the executor waits.
+ends as infra_error and is not graded. A program under which the kernel of its
+sandbox dies twice ends it as sandbox_broken instead, ungraded, too. While sandboxd is away the executor waits.
 Share groups need Apache Kafka 4.2 or later; elsewhere a classic group is used.`
 
 // readyPart is what the executor calls sandboxd in its readiness.
