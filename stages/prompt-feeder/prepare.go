@@ -47,6 +47,7 @@ func prepareCommand() process.Command {
 			f.StringVar(&c.Layout.Question, "question-field", "", "field of the question, text or messages; a dot leads into an object (default: by layout)")
 			f.StringVar(&c.Layout.Answer, "answer-field", "", "field of the reference answer; a dot leads into an object (default: by layout)")
 			f.StringVar(&c.OutDir, "out", "", "folder to write into (required)")
+			f.BoolVar(&c.Replace, "replace", false, "write over files of another preparation in --out; without it they are refused")
 			f.Uint64Var(&c.Seed, "seed", 42, "seed of the shuffle")
 			f.Var(devFlag{&c.Dev}, "dev", "questions kept apart as dev.jsonl: a number below that of the questions, or auto: a tenth of them, at most 50")
 			f.BoolVar(&c.Dedupe, "dedupe", false, "keep the first row of each question alone; white space, case and compatible forms do not make another")
@@ -71,8 +72,11 @@ func prepare(c dataset.PrepareConfig, stdout, stderr io.Writer) error {
 		}
 		fmt.Fprintf(stderr, "%s refused: %s: %s\n", where, r.Reason, r.Detail)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, dataset.ErrInput), errors.Is(err, dataset.ErrUnreadable), errors.Is(err, dataset.ErrSplit), errors.Is(err, dataset.ErrOccupied):
 		return process.Usage(err)
+	case err != nil:
+		return err
 	}
 	fmt.Fprintf(stdout, "%d rows: %d train, %d dev in %s\n", m.Rows, m.Train, m.Dev, c.OutDir)
 	if len(m.Inputs) > 1 {

@@ -39,6 +39,7 @@ func TestNormalise(t *testing.T) {
 		{"DAPO, bare", verl("What is 1+1?", `"2"`), Row{"17", "What is 1+1?", "2", "dapo_math"}},
 		{"prefix and suffix go", verl(dapoPrefix+"What is 1+1?"+dapoSuffix, `"2"`), Row{"17", "What is 1+1?", "2", "dapo_math"}},
 		{"prefix alone goes", verl(dapoPrefix+"What is 1+1?", `"2"`), Row{"17", "What is 1+1?", "2", "dapo_math"}},
+		{"the short template goes", verl(dapoShortPrefix+"What is 1+1?", `"2"`), Row{"17", "What is 1+1?", "2", "dapo_math"}},
 		{"suffix alone goes", verl("What is 1+1?"+dapoSuffix, `"2"`), Row{"17", "What is 1+1?", "2", "dapo_math"}},
 		{"only an exact prefix goes", verl(" "+dapoPrefix+"Q", `"2"`), Row{"17", strings.TrimSpace(dapoPrefix) + "\n\nQ", "2", "dapo_math"}},
 		{"once each", verl(dapoPrefix+dapoPrefix+"Q", `"2"`), Row{"17", dapoPrefix + "Q", "2", "dapo_math"}},
@@ -183,6 +184,48 @@ func TestPrepare(t *testing.T) {
 	}
 	if diff := cmp.Diff(m, again); diff != "" {
 		t.Errorf("the same preparation differs:\n%s", diff)
+	}
+}
+
+// A folder with another preparation's files is left as it is, unless told otherwise.
+func TestPrepareDoesNotReplaceAnotherSet(t *testing.T) {
+	dir := t.TempDir()
+	a, b, out := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl"), filepath.Join(dir, "out")
+	write(t, a, `{"question":"Q","answer":"1"}`+"\n"+`{"question":"R","answer":"2"}`)
+	write(t, b, `{"question":"S","answer":"1"}`+"\n"+`{"question":"R","answer":"2"}`)
+	prepare := func(in string, replace bool) error {
+		_, err := Prepare(PrepareConfig{Inputs: []Input{{Path: in}}, OutDir: out, Dev: 1, Replace: replace}, nil)
+		return err
+	}
+	names := func() (all []string) {
+		entries, err := os.ReadDir(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			content, err := os.ReadFile(filepath.Join(out, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, e.Name(), string(content))
+		}
+		return all
+	}
+	if err := prepare(a, false); err != nil {
+		t.Fatal(err)
+	}
+	before := names()
+	if err := prepare(b, false); !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), "--replace") {
+		t.Errorf("error %v, want ErrOccupied and what to do", err)
+	}
+	if diff := cmp.Diff(before, names()); diff != "" {
+		t.Errorf("a refused preparation changed the folder:\n%s", diff)
+	}
+	if err := prepare(b, true); err != nil {
+		t.Fatal(err)
+	}
+	if cmp.Diff(before, names()) == "" {
+		t.Error("--replace left the files as they were")
 	}
 }
 

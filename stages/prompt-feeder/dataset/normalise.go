@@ -58,11 +58,21 @@ func refuse(r Reason, format string, args ...any) error {
 	return &RefusedError{Reason: r, Detail: fmt.Sprintf(format, args...)}
 }
 
-// DAPO's outer template, which published rows carry around the problem.
+// What published DAPO rows carry around the problem: the template of the original, which
+// asks for an answer line, and that of later conversions.
 const (
-	dapoPrefix = "Solve the following math problem step by step. The last line of your response should be of the form Answer: $Answer (without quotes) where $Answer is the answer to the problem.\n\n"
-	dapoSuffix = "\n\nRemember to put your answer on its own line after \"Answer:\"."
+	dapoPrefix      = "Solve the following math problem step by step. The last line of your response should be of the form Answer: $Answer (without quotes) where $Answer is the answer to the problem.\n\n"
+	dapoSuffix      = "\n\nRemember to put your answer on its own line after \"Answer:\"."
+	dapoShortPrefix = "Solve the following math problem step by step.\n\n"
 )
+
+// bare is the problem without DAPO's templates.
+func bare(prompt string) string {
+	if problem, ok := strings.CutPrefix(prompt, dapoShortPrefix); ok {
+		return problem
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(prompt, dapoPrefix), dapoSuffix)
+}
 
 const defaultSource = "dapo_math"
 
@@ -154,7 +164,7 @@ func (l Layout) question(o Object) (string, error) {
 		}
 		q, err := text(v, field)
 		if field == "prompt" {
-			q = strings.TrimSuffix(strings.TrimPrefix(q, dapoPrefix), dapoSuffix)
+			q = bare(q)
 		}
 		return q, err
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,10 +37,11 @@ type PrepareConfig struct {
 	// Layout says where rows keep what. With several inputs its DataSource is empty:
 	// rows that name none get the name of their input.
 	Layout Layout
-	// OutDir is made if it is not there; files of an earlier preparation in it
-	// are replaced.
-	OutDir string
-	Seed   uint64
+	// OutDir is made if it is not there. Files of a preparation that gave something else
+	// are refused with ErrOccupied, unless Replace is set.
+	OutDir  string
+	Replace bool
+	Seed    uint64
 	// Dev is how many questions are kept apart, from 0 to below their number, or DevAuto.
 	Dev int
 	// Dedupe keeps the first row of each question alone.
@@ -89,6 +91,10 @@ type Manifest struct {
 // ErrSplit: the dev size does not leave anything to train on.
 var ErrSplit = errors.New("cannot split")
 
+// ErrOccupied: the output folder holds files that the preparation would change. A run may
+// be reading them.
+var ErrOccupied = errors.New("output folder is in use")
+
 // numbered is a row with where it is from: its number in its file, and its input.
 type numbered struct {
 	Row
@@ -125,7 +131,7 @@ func Prepare(cfg PrepareConfig, progress func(rows int)) (Manifest, error) {
 		return m, err
 	}
 	m.countInputs(dev, train)
-	return m, m.write(cfg.OutDir, dev, train)
+	return m, m.write(cfg, dev, train)
 }
 
 func (m *Manifest) firstRefusal() string {
@@ -203,31 +209,69 @@ func (m *Manifest) note(l Layout, o Object) {
 	}
 }
 
-func (m *Manifest) write(dir string, dev, train []numbered) error {
+// write puts all files aside first, so that nothing is touched if the folder is refused.
+func (m *Manifest) write(cfg PrepareConfig, dev, train []numbered) error {
+	dir := cfg.OutDir
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("output folder: %w", err)
 	}
+	var drafts []draft
+	defer func() {
+		for _, d := range drafts {
+			os.Remove(d.temp)
+		}
+	}()
 	for _, part := range []struct {
 		file string
-		rows []numbered
-	}{{DevFile, dev}, {TrainFile, train}} {
-		sum, err := writeFile(dir, part.file, func(w io.Writer) error { return writeRows(w, part.rows) })
+		fill func(io.Writer) error
+	}{
+		{DevFile, func(w io.Writer) error { return writeRows(w, dev) }},
+		{TrainFile, func(w io.Writer) error { return writeRows(w, train) }},
+		{OrderFile, func(w io.Writer) error { return m.writeOrder(w, slices.Concat(dev, train)) }},
+		{ManifestFile, func(w io.Writer) error {
+			enc := json.NewEncoder(w)
+			enc.SetIndent("", "  ")
+			return enc.Encode(m)
+		}},
+	} {
+		d, err := newDraft(dir, part.file, part.fill)
 		if err != nil {
 			return err
 		}
-		m.SHA256[part.file] = sum
+		drafts = append(drafts, d)
+		if part.file != ManifestFile {
+			m.SHA256[part.file] = d.sum
+		}
 	}
-	sum, err := writeFile(dir, OrderFile, func(w io.Writer) error { return m.writeOrder(w, append(dev, train...)) })
-	if err != nil {
-		return err
+	if !cfg.Replace {
+		if err := occupied(drafts); err != nil {
+			return err
+		}
 	}
-	m.SHA256[OrderFile] = sum
-	_, err = writeFile(dir, ManifestFile, func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(m)
-	})
-	return err
+	for _, d := range drafts {
+		if err := os.Rename(d.temp, d.path); err != nil {
+			return fmt.Errorf("write %s: %w", d.path, err)
+		}
+	}
+	return nil
+}
+
+// occupied says whether one of the files is there with another content.
+func occupied(drafts []draft) error {
+	for _, d := range drafts {
+		there := &hashes{}
+		err := there.add(d.path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if there.sum() != d.sum {
+			return fmt.Errorf("%w: %s is there and would be another: give another --out, or --replace to write over it", ErrOccupied, d.path)
+		}
+	}
+	return nil
 }
 
 func writeRows(w io.Writer, rows []numbered) error {
@@ -270,24 +314,24 @@ func (m *Manifest) writeOrder(w io.Writer, shuffled []numbered) error {
 	return c.Error()
 }
 
-// writeFile replaces a file whole or not at all and returns the SHA-256 of what it
-// wrote.
-func writeFile(dir, name string, fill func(io.Writer) error) (string, error) {
+// draft is a file written whole under a name of its own, beside the path that it is for.
+type draft struct {
+	path, temp string
+	sum        string // SHA-256, in hex
+}
+
+func newDraft(dir, name string, fill func(io.Writer) error) (draft, error) {
 	f, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
-		return "", fmt.Errorf("write %s: %w", name, err)
+		return draft{}, fmt.Errorf("write %s: %w", name, err)
 	}
-	defer os.Remove(f.Name())
 	hash := sha256.New()
 	w := bufio.NewWriter(io.MultiWriter(f, hash))
-	err = errors.Join(fill(w), w.Flush(), f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
+	if err := errors.Join(fill(w), w.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		os.Remove(f.Name())
+		return draft{}, fmt.Errorf("write %s: %w", name, err)
 	}
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", name, err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return draft{path: filepath.Join(dir, name), temp: f.Name(), sum: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
 // hashes are of the files that were read.
