@@ -108,8 +108,10 @@ func refused(pkg, imported string) string {
 		return "sandboxd imports nothing of the pipeline, only the life of a process, which knows nothing of it"
 	case in(pkg, "topology/process") && !in(theirs, "topology/process"):
 		return "the life of a process knows nothing of the pipeline"
-	case in(pkg, "topology/cluster", "topology/apply") && theirs != "topology":
+	case in(pkg, "topology/apply") && theirs != "topology":
 		return "what a cluster is to be knows the list of topics and nothing else"
+	case in(pkg, "topology/cluster") && theirs != "topology" && !in(theirs, "topology/cluster", "topology/process"):
+		return "how a cluster is named knows the list of topics and how a program takes settings"
 	case domain && !in(theirs, "schemas") && !isDomain(theirs):
 		return "a domain package imports only schemas and other domain packages"
 	case in(theirs, "integration"):
@@ -175,6 +177,8 @@ func TestTheImportRulesThemselves(t *testing.T) {
 		{"topology/process", module + "/topology", false},
 		{"topology/process", module + "/topology/process/lock", true},
 		{"topology/cluster", module + "/schemas/codec", false},
+		{"topology/cluster/access", module + "/topology/process", true},
+		{"topology/apply", module + "/topology/process", false},
 		{"topology/sluice/up", module + "/schemas/codec", true},
 		{"topology/sluice/conform", module + "/stages/sampler/toolcall", true},
 		{"topology/embedded/simpolicy", module + "/stages/sampler/toolcall", false},

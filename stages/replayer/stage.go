@@ -41,7 +41,7 @@ func program() process.Command {
 			if err != nil {
 				return process.Usage(err)
 			}
-			cluster := kafka.ClusterConfig{Brokers: c.Brokers, Namespace: c.Namespace, Topology: top, Instance: c.id, Log: l.Log}
+			cluster := kafka.ClusterConfig{Brokers: c.Brokers, Access: c.Access.Options(), Namespace: c.Namespace, Topology: top, Instance: c.id, Log: l.Log}
 			if c.to == "" {
 				if err := makeTopics(ctx, cluster, c.id); err != nil {
 					return err

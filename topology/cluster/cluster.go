@@ -1,5 +1,6 @@
 // Package cluster is how a program is told its Kafka cluster: the flags --brokers,
-// --namespace and --topology, the same in every binary, and what they may hold.
+// --namespace and --topology and those of package access, the same in every binary, and
+// what they may hold. Every client is made with Options.
 package cluster
 
 import (
@@ -9,8 +10,10 @@ import (
 	"regexp"
 
 	"github.com/spf13/pflag"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-rl/sluice/topology"
+	"github.com/sluice-rl/sluice/topology/cluster/access"
 )
 
 // Config is what the flags set.
@@ -19,6 +22,12 @@ type Config struct {
 	Namespace string
 	// Topology is the path of a topology file; empty: the one built in.
 	Topology string
+	Access   access.Config
+}
+
+// Options are what every client of the cluster is made with.
+func (c *Config) Options() []kgo.Opt {
+	return append([]kgo.Opt{kgo.SeedBrokers(c.Brokers...)}, c.Access.Options()...)
 }
 
 // Register declares the flags of a program that needs a cluster.
@@ -37,6 +46,7 @@ func (c *Config) RegisterOptional(f *pflag.FlagSet, without string) {
 func (c *Config) register(f *pflag.FlagSet) {
 	f.StringVar(&c.Namespace, "namespace", "", "prefix of every topic and group name, such as \"demo.\"")
 	f.StringVar(&c.Topology, "topology", "", "topology file (default: the one built in)")
+	c.Access.Register(f)
 }
 
 // Kafka allows these in topic names, at most 249 in all.
@@ -60,8 +70,10 @@ func (c *Config) CheckOptional() error {
 	if !namespaceForm.MatchString(c.Namespace) {
 		return fmt.Errorf("--namespace: %q: want at most 100 of A-Z a-z 0-9 . _ -", c.Namespace)
 	}
-	_, err := c.Load()
-	return err
+	if _, err := c.Load(); err != nil {
+		return err
+	}
+	return c.Access.Check()
 }
 
 // Load reads the topology.

@@ -73,6 +73,7 @@ func (c ClusterConfig) options(stage, role string) ([]kgo.Opt, *state, error) {
 		// client's default is 45 s.
 		kgo.SessionTimeout(10 * time.Second),
 	}
+	opts = append(opts, c.Access...)
 	if c.Dialer != nil {
 		opts = append(opts, kgo.Dialer(c.Dialer))
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
@@ -17,6 +18,8 @@ import (
 type ClusterConfig struct {
 	// Brokers are the addresses to start from, host:port.
 	Brokers []string
+	// Access are options of how connections are made and authenticated. Nil: plain TCP.
+	Access []kgo.Opt
 	// Namespace is put in front of every topic, group and transactional id.
 	Namespace string
 	Topology  topology.Topology

@@ -91,7 +91,7 @@ func run(ctx context.Context, s Spec, c *config, l *process.Life) error {
 	env := &Env{
 		Log: log, Metrics: l.Metrics, Topology: top, Stage: entry, Health: l.Health, Status: board,
 		Kafka: kafka.ClusterConfig{
-			Brokers: c.Brokers, Namespace: c.Namespace, Topology: top, Instance: instance,
+			Brokers: c.Brokers, Access: c.Access.Options(), Namespace: c.Namespace, Topology: top, Instance: instance,
 			Log: log, Metrics: l.Metrics, Ready: l.Health.Ready, Begun: l.Health.Begun, Status: board,
 		},
 	}

@@ -122,7 +122,7 @@ func newTrainer(c *config, st state.State, addr string, d trainer.Deps) (*traine
 		url = ""
 	}
 	return trainer.New(trainer.Config{
-		Brokers: c.Brokers, Namespace: c.Namespace, RunID: c.runID, InferenceURL: url, Model: c.model,
+		Connect: c.Options(), Namespace: c.Namespace, RunID: c.runID, InferenceURL: url, Model: c.model,
 		MaxMessageBytes: top.MaxMessageBytes, Freeze: c.freeze, PPO: c.train,
 	}, st, d)
 }

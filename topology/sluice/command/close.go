@@ -132,7 +132,7 @@ type openSlots struct {
 // await waits, for at most --timeout, until ppo-batcher has spoken again and counts all of
 // it as closed.
 func (c *closeOptions) await(ctx context.Context) (openSlots, error) {
-	processes, err := presence.NewReader(c.Brokers, topology.Name(c.Namespace, topology.StatusTopic))
+	processes, err := presence.NewReader(c.Options(), topology.Name(c.Namespace, topology.StatusTopic))
 	if err != nil {
 		return openSlots{}, err
 	}

@@ -48,7 +48,7 @@ func (k *kafka) register(flags *process.Flags, timeout time.Duration, usage stri
 }
 
 func (k *kafka) client() (*kgo.Client, error) {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(k.Brokers...), kgo.ClientID("sluice"))
+	cl, err := kgo.NewClient(append(k.Options(), kgo.ClientID("sluice"))...)
 	if err != nil {
 		return nil, process.Usage(fmt.Errorf("--brokers: %w", err))
 	}

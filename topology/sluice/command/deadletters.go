@@ -29,7 +29,7 @@ func (c *letters) register(flags *process.Flags) {
 
 func (c *letters) read(ctx context.Context, f func(deadletters.Letter) error) error {
 	return c.ask(ctx, func(ctx context.Context) error {
-		return deadletters.Read(ctx, c.Brokers, topology.Name(c.Namespace, "dead-letters"), f)
+		return deadletters.Read(ctx, c.Options(), topology.Name(c.Namespace, "dead-letters"), f)
 	})
 }
 

@@ -40,7 +40,7 @@ func exportCommand() process.Command {
 		},
 		Check: func() error { return checkExport(cfg, where) },
 		Run: func(ctx context.Context, l *process.Life) (err error) {
-			opts := append(topic.Options(), kgo.SeedBrokers(where.Brokers...), kgo.ClientID("sluice-export"))
+			opts := append(append(topic.Options(), where.Options()...), kgo.ClientID("sluice-export"))
 			if cfg.Client, err = kgo.NewClient(opts...); err != nil {
 				return process.Usage(fmt.Errorf("--brokers: %w", err))
 			}

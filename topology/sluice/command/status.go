@@ -54,12 +54,12 @@ func statusCommand() process.Command {
 			if err != nil {
 				return process.Usage(err)
 			}
-			meter, err := depth.NewMeter(depth.Config{Brokers: where.Brokers, Namespace: where.Namespace, Topology: t})
+			meter, err := depth.NewMeter(depth.Config{Connect: where.Options(), Namespace: where.Namespace, Topology: t})
 			if err != nil {
 				return process.Usage(err)
 			}
 			defer meter.Close()
-			processes, err := presence.NewReader(where.Brokers, topology.Name(where.Namespace, topology.StatusTopic))
+			processes, err := presence.NewReader(where.Options(), topology.Name(where.Namespace, topology.StatusTopic))
 			if err != nil {
 				return process.Usage(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -41,11 +42,11 @@ type Letter struct {
 func (l Letter) ID() string { return fmt.Sprintf("%d/%d", l.Partition, l.Offset) }
 
 // Read calls f for every dead letter that is there now, in the order of its partition.
-func Read(ctx context.Context, brokers []string, topic string, f func(Letter) error) error {
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(brokers...), kgo.ClientID("sluice-dead-letters"), kgo.ConsumeTopics(topic),
+func Read(ctx context.Context, connect []kgo.Opt, topic string, f func(Letter) error) error {
+	cl, err := kgo.NewClient(append(slices.Clip(connect),
+		kgo.ClientID("sluice-dead-letters"), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-	)
+	)...)
 	if err != nil {
 		return fmt.Errorf("kafka client: %w", err)
 	}

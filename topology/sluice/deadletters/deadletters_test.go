@@ -36,7 +36,7 @@ func TestLettersAreReadAndTheirTextIsHarmless(t *testing.T) {
 	}
 	read := func() (all []deadletters.Letter) {
 		t.Helper()
-		err := deadletters.Read(ctx, []string{b.Address()}, "dead-letters", func(l deadletters.Letter) error {
+		err := deadletters.Read(ctx, []kgo.Opt{kgo.SeedBrokers(b.Address())}, "dead-letters", func(l deadletters.Letter) error {
 			all = append(all, l)
 			return nil
 		})

@@ -3,6 +3,7 @@ package depth
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -20,14 +21,14 @@ func (m *Meter) count(ctx context.Context, topic string, spans map[int32]span) (
 	for p, s := range spans {
 		at[p] = kgo.NewOffset().At(s.from)
 	}
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(m.cfg.Brokers...), kgo.ClientID("sluice-status-count"),
+	cl, err := kgo.NewClient(append(slices.Clip(m.cfg.Connect),
+		kgo.ClientID("sluice-status-count"),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		// Markers are asked for so that the position passes them; they are not
 		// counted.
 		kgo.KeepControlRecords(),
-	)
+	)...)
 	if err != nil {
 		return 0, err
 	}

@@ -17,7 +17,8 @@ import (
 
 // Config of a measurement.
 type Config struct {
-	Brokers   []string
+	// Connect are the options of every client: brokers, and how they are spoken to.
+	Connect   []kgo.Opt
 	Namespace string
 	Topology  topology.Topology
 	// CountLimit is up to how many waiting offsets of a partition are counted
@@ -61,7 +62,7 @@ func NewMeter(cfg Config) (*Meter, error) {
 	if cfg.CountLimit == 0 {
 		cfg.CountLimit = 100
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...), kgo.ClientID("sluice-status"))
+	cl, err := kgo.NewClient(append(slices.Clip(cfg.Connect), kgo.ClientID("sluice-status"))...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka client: %w", err)
 	}

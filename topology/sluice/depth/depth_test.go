@@ -50,7 +50,7 @@ func newBench(t *testing.T) *bench {
 	if _, err := apply.Apply(ctx, x.client(), top, apply.Options{Namespace: "d."}); err != nil {
 		t.Fatal(err)
 	}
-	x.meter, err = depth.NewMeter(depth.Config{Brokers: []string{b.Address()}, Namespace: "d.", Topology: top, CountLimit: 20})
+	x.meter, err = depth.NewMeter(depth.Config{Connect: []kgo.Opt{kgo.SeedBrokers(b.Address())}, Namespace: "d.", Topology: top, CountLimit: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,11 +51,11 @@ type Reader struct {
 }
 
 // NewReader connects lazily; unreachable brokers show in Read.
-func NewReader(brokers []string, topic string) (*Reader, error) {
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(brokers...), kgo.ClientID("sluice-presence"), kgo.ConsumeTopics(topic),
+func NewReader(connect []kgo.Opt, topic string) (*Reader, error) {
+	cl, err := kgo.NewClient(append(slices.Clip(connect),
+		kgo.ClientID("sluice-presence"), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka client: %w", err)
 	}

@@ -49,7 +49,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	r, err := NewReader(broker.ListenAddrs(), "n.stage-status")
+	r, err := NewReader([]kgo.Opt{kgo.SeedBrokers(broker.ListenAddrs()...)}, "n.stage-status")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,10 +44,10 @@ func (s *system) follow(ctx context.Context, p *progress) error {
 	grouped := topology.Name(s.o.Namespace, "grouped")
 	updates := topology.Name(s.o.Namespace, "policy-updates")
 	letters := topology.Name(s.o.Namespace, "dead-letters")
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(s.at.brokers...), kgo.ClientID("sluice-up"), kgo.ConsumeTopics(grouped, updates, letters),
+	cl, err := kgo.NewClient(append(s.connect(),
+		kgo.ClientID("sluice-up"), kgo.ConsumeTopics(grouped, updates, letters),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-	)
+	)...)
 	if err != nil {
 		return fmt.Errorf("kafka client: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sluice-rl/sluice/topology/sluice/supervise"
 )
 
@@ -154,7 +156,12 @@ func (s *system) kafka() []string {
 	if s.o.Topology != "" {
 		args = append(args, "--topology", s.o.Topology)
 	}
-	return args
+	return append(args, s.o.Access.Args()...)
+}
+
+// connect are the options of a client of the brokers that the stages use.
+func (s *system) connect() []kgo.Opt {
+	return append([]kgo.Opt{kgo.SeedBrokers(s.at.brokers...)}, s.o.Access.Options()...)
 }
 
 // stageSpecs are the stages, those that read last first, but for the feeder.

@@ -89,7 +89,7 @@ func (s *system) startBroker(ctx context.Context) error {
 }
 
 func (s *system) applyTopology(ctx context.Context) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(s.at.brokers...), kgo.ClientID("sluice-up"))
+	cl, err := kgo.NewClient(append(s.connect(), kgo.ClientID("sluice-up"))...)
 	if err != nil {
 		return fmt.Errorf("%w: --brokers: %w", ErrUsage, err)
 	}

@@ -90,7 +90,7 @@ func (s *system) toTheEnd(ctx context.Context, began time.Time, stdout io.Writer
 	}
 	s.screen.Say("ready after %.1f s: kafka %s, clickhouse %s, policy %s", time.Since(began).Seconds(), s.at.brokers[0], s.at.clickhouseAddr, s.at.inferenceURL)
 
-	meter, err := depth.NewMeter(depth.Config{Brokers: s.at.brokers, Namespace: s.o.Namespace, Topology: s.topology})
+	meter, err := depth.NewMeter(depth.Config{Connect: s.connect(), Namespace: s.o.Namespace, Topology: s.topology})
 	if err != nil {
 		return err
 	}

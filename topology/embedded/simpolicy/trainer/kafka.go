@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -55,11 +56,7 @@ func (t *Trainer) connect(ctx context.Context) error {
 }
 
 func (t *Trainer) options() []kgo.Opt {
-	opts := []kgo.Opt{kgo.SeedBrokers(t.cfg.Brokers...), kgo.ClientID("simpolicy"), kgo.WithLogger(kslog.New(t.log))}
-	if t.cfg.Dialer != nil {
-		opts = append(opts, kgo.Dialer(t.cfg.Dialer))
-	}
-	return opts
+	return append(slices.Clip(t.cfg.Connect), kgo.ClientID("simpolicy"), kgo.WithLogger(kslog.New(t.log)))
 }
 
 // awaitTopic returns the topic's partitions once there are any.
@@ -73,7 +70,7 @@ func (t *Trainer) awaitTopic(ctx context.Context, adm *kadm.Client, topic string
 		t.ready(err)
 		if err.Error() != said {
 			said = err.Error()
-			t.log.Warn("waiting for Kafka", "topic", topic, "brokers", t.cfg.Brokers, "error", err)
+			t.log.Warn("waiting for Kafka", "topic", topic, "error", err)
 		}
 		timer := time.NewTimer(wait)
 		select {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,7 +29,8 @@ const (
 
 // Config is what a trainer is told.
 type Config struct {
-	Brokers   []string
+	// Connect are the options of every client: brokers, and how they are spoken to.
+	Connect   []kgo.Opt
 	Namespace string
 	RunID     string
 	// InferenceURL is said in updates.
@@ -40,8 +40,6 @@ type Config struct {
 	MaxMessageBytes int32
 	Freeze          bool
 	PPO             ppo.Config
-	// Dialer replaces the network in tests; nil is the real one.
-	Dialer func(ctx context.Context, network, host string) (net.Conn, error)
 	// Reached is called after each numbered step of the package's comment, by the
 	// names trained, saved, handed, reported, updated, marked. An error from it ends
 	// Run at that point: tests crash the trainer with it. Nil is nothing.

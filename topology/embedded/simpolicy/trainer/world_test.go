@@ -173,8 +173,8 @@ func (w *world) start(change func(*Config)) *process {
 	}
 	p := &process{w: w, store: store, done: make(chan error, 1), ready: errors.New("never asked")}
 	cfg := Config{
-		Brokers: []string{"127.0.0.1:9092"}, Namespace: namespace, RunID: run, InferenceURL: url, Model: "simpolicy",
-		MaxMessageBytes: w.top.MaxMessageBytes, PPO: ppo.Defaults(), Dialer: w.net.DialContext,
+		Connect: []kgo.Opt{kgo.SeedBrokers("127.0.0.1:9092"), kgo.Dialer(w.net.DialContext)}, Namespace: namespace, RunID: run, InferenceURL: url, Model: "simpolicy",
+		MaxMessageBytes: w.top.MaxMessageBytes, PPO: ppo.Defaults(),
 	}
 	if change != nil {
 		change(&cfg)
