@@ -37,7 +37,11 @@ type Broker struct {
 
 // Start starts a broker that runs until the test ends. Where Kafka is not installed the
 // test is skipped, in CI it fails.
-func Start(t testing.TB) *Broker {
+func Start(t testing.TB) *Broker { return startWith(t, nil, nil) }
+
+// startWith starts a broker with further properties, which win, and further arguments for
+// the formatting of its storage. Nil: none.
+func startWith(t testing.TB, more func(address, controller string) []string, format []string) *Broker {
 	t.Helper()
 	jars := filepath.Join(checkout(t), ".tools", "kafka")
 	java, err := exec.LookPath("java")
@@ -50,12 +54,16 @@ func Start(t testing.TB) *Broker {
 	}
 	dir := t.TempDir()
 	b := &Broker{t: t, java: java, jars: jars, properties: filepath.Join(dir, "server.properties"), Address: "127.0.0.1:" + freePort(t), log: &output{}}
-	text := properties(b.Address, "127.0.0.1:"+freePort(t), filepath.Join(dir, "data"))
+	controller := "127.0.0.1:" + freePort(t)
+	text := properties(b.Address, controller, filepath.Join(dir, "data"))
+	if more != nil {
+		text += strings.Join(more(b.Address, controller), "\n") + "\n"
+	}
 	if err := os.WriteFile(b.properties, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	format := b.command("kafka.tools.StorageTool", "format", "--config", b.properties, "--cluster-id", "c2x1aWNlLWl0LWNsdXN0ZQ", "--standalone")
-	if out, err := format.CombinedOutput(); err != nil {
+	formatting := b.command("kafka.tools.StorageTool", append([]string{"format", "--config", b.properties, "--cluster-id", "c2x1aWNlLWl0LWNsdXN0ZQ", "--standalone"}, format...)...)
+	if out, err := formatting.CombinedOutput(); err != nil {
 		t.Fatalf("format Kafka's storage: %v\n%s", err, out)
 	}
 	b.start()

@@ -56,6 +56,9 @@ func (f *feeder) run(ctx context.Context, env *stage.Env) error {
 	}
 	src := source{file: file, order: dataset.NewOrder(file.Len(), f.seed), inOrder: f.mode == "eval"}
 
+	if there, err := env.Kafka.AwaitTopics(ctx, "prompt-feeder", env.Stage); !there {
+		return err
+	}
 	letters, err := kafka.NewProducer(ctx, env.Kafka, "prompt-feeder")
 	if err != nil {
 		return err

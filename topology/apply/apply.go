@@ -29,12 +29,35 @@ type Options struct {
 	Alter bool
 	// DryRun changes nothing and creates nothing.
 	DryRun bool
+	// Principal gives each stage its rights too: see ACLs. Empty: rights are left alone.
+	Principal string
 }
 
 // Apply makes the cluster agree and returns every difference it found. It creates
 // nothing where something is refused. ErrRefused and ErrDiffers say which differences
 // remain.
 func Apply(ctx context.Context, cl *kgo.Client, t topology.Topology, o Options) ([]Difference, error) {
+	ds, err := applyTopics(ctx, cl, t, o)
+	if err != nil || o.Principal == "" {
+		return ds, err
+	}
+	rights, err := ACLs(t, o.Namespace, o.Principal)
+	if err == nil {
+		rights, err = missingACLs(ctx, cl, rights)
+	}
+	if err != nil {
+		return ds, err
+	}
+	for _, r := range rights {
+		ds = append(ds, Difference{Kind: Create, Resource: "right", Wanted: r.String()})
+	}
+	if o.DryRun {
+		return ds, nil
+	}
+	return ds, createACLs(ctx, cl, rights)
+}
+
+func applyTopics(ctx context.Context, cl *kgo.Client, t topology.Topology, o Options) ([]Difference, error) {
 	have, err := read(ctx, cl, t, o.Namespace)
 	if err != nil {
 		return nil, err

@@ -162,3 +162,39 @@ func TestAChangedPartitionCountIsRefusedAndNothingIsCreated(t *testing.T) {
 		t.Errorf("topics (-want +got)\n%s", d)
 	}
 }
+
+func TestACLs(t *testing.T) {
+	top := topology.Topology{
+		Topics: map[string]topology.Topic{"in": {}, "out": {}, "s-changelog": {Of: "s"}, "b": {}},
+		Stages: map[string]topology.Stage{
+			"s": {Group: "g", Intake: topology.IntakeKeyed, Reads: []string{"in"}, Broadcast: []string{"b"}, Writes: []string{"out", "s-changelog"}},
+			"w": {Group: "w", Intake: topology.IntakeShare, Reads: []string{"out"}},
+		},
+	}
+	acls, err := ACLs(top, "n.", "User:x-{stage}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range acls {
+		got = append(got, a.String())
+	}
+	want := []string{
+		"User:x-s may read topic n.b", "User:x-s may read topic n.in", "User:x-s may read topic n.s-changelog",
+		"User:x-s may write topic n.out", "User:x-s may write topic n.s-changelog",
+		"User:x-s may read group n.g", "User:x-s may write transactional-id n.s-*",
+		"User:x-trainer may read topic n.ppo-batches", "User:x-trainer may write topic n.policy-updates", "User:x-trainer may write topic n.trainer-reports",
+		"User:x-w may read topic n.out", "User:x-w may read group n.w", "User:x-w may alter_configs group n.w",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := ACLs(topology.Topology{}, "", "User:{stage}"); err != nil {
+		t.Errorf("an empty topology: %v", err)
+	}
+	for _, bad := range []string{"", "User:all", "x-{stage}", ":{stage}"} {
+		if _, err := ACLs(top, "", bad); !errors.Is(err, ErrPrincipal) {
+			t.Errorf("%q: error %v, want ErrPrincipal", bad, err)
+		}
+	}
+}

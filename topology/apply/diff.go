@@ -41,7 +41,7 @@ const (
 // Difference is one thing in which a cluster and the topology disagree.
 type Difference struct {
 	Kind Kind `json:"kind"`
-	// Resource is "topic NAME" or "share group NAME".
+	// Resource is "topic NAME", "share group NAME" or "right".
 	Resource string `json:"resource"`
 	// Setting is a config, "partitions" or "replication"; empty for the whole.
 	Setting string `json:"setting,omitempty"`

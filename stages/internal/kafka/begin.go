@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sluice-rl/sluice/stages/internal/status"
 	"github.com/sluice-rl/sluice/topology"
@@ -33,40 +34,37 @@ func (c ClusterConfig) Begin(roles ...string) {
 // partName is what the client of a role is called in the report of readiness.
 func partName(role string) string { return "kafka " + role }
 
-// awaitTopics waits until the topics of a stage exist, and says once which do not. A
-// client asked to consume an absent topic says nothing. It returns false if ctx ended.
-func (c ClusterConfig) awaitTopics(ctx context.Context, name string, stage topology.Stage) (bool, error) {
+// AwaitTopics waits until the topics of a stage exist and it may read and write them, and
+// says once what is not so. A client asked to consume an absent topic says nothing, and one
+// without a right first fails when there is something to write. It returns false if ctx
+// ended. RunShare, RunClassic, RunKeyed and RunRanges call it.
+func (c ClusterConfig) AwaitTopics(ctx context.Context, name string, stage topology.Stage) (bool, error) {
 	cl, st, err := c.dialWaiting(errLooking, name, "topics")
 	if err != nil {
 		return false, err
 	}
 	defer st.forget()
 	defer cl.Close()
-	// No work waits for the topic in which a process speaks of itself.
-	writes := slices.DeleteFunc(slices.Clone(stage.Writes), func(t string) bool { return t == topology.StatusTopic })
-	topics := slices.Concat(stage.Reads, stage.Broadcast, writes)
-	slices.Sort(topics)
-	names := c.names(slices.Compact(topics))
 	var wait backoff
 	for logged := ""; ; {
-		missing, other, err := c.compare(ctx, cl, names)
-		if err == nil && len(missing) == 0 {
-			if len(other) > 0 {
-				text := "the cluster's topics have other partition counts than this process's topology: " + strings.Join(other, "; ")
+		found, err := c.look(ctx, cl, stage)
+		lacks := found.lacks()
+		if err == nil && lacks == "" {
+			if len(found.other) > 0 {
+				text := "the cluster's topics have other partition counts than this process's topology: " + strings.Join(found.other, "; ")
 				c.log().Warn(text + ": start every stage, and `sluice apply`, with one topology.yaml")
 				c.Status.Note("topology", status.Note{Text: text})
 			}
 			if logged != "" {
-				c.log().Info("all topics exist now")
+				c.log().Info("all topics exist now, and may be read and written")
 			}
 			return ctx.Err() == nil, nil
 		}
 		if err == nil {
-			list := strings.Join(missing, ", ")
-			st.setWork(fmt.Errorf("topics do not exist: %s: run `sluice apply`", list))
-			if logged != list {
-				logged = list
-				c.log().Warn("topics do not exist: run `sluice apply`; waiting for them", "topics", missing)
+			st.setWork(errors.New(lacks))
+			if logged != lacks {
+				logged = lacks
+				c.log().Warn(lacks + "; waiting")
 			}
 		}
 		if !wait.wait(ctx, nil) {
@@ -75,22 +73,77 @@ func (c ClusterConfig) awaitTopics(ctx context.Context, name string, stage topol
 	}
 }
 
-// compare returns those of the topics that the brokers do not know, and what is to be said
-// of those that have another number of partitions than the topology gives them.
-func (c ClusterConfig) compare(ctx context.Context, cl *kgo.Client, names []string) (missing, other []string, err error) {
-	meta, err := kadm.NewClient(cl).Metadata(ctx, names...)
-	if err != nil {
-		return nil, nil, err
+// topics is what the brokers say of a stage's topics.
+type topics struct {
+	// missing do not exist, denied are rights that the stage does not have.
+	missing, denied []string
+	// other have another number of partitions than the topology gives them.
+	other []string
+}
+
+func (t topics) lacks() string {
+	var all []string
+	if len(t.missing) > 0 {
+		all = append(all, "topics do not exist: "+strings.Join(t.missing, ", ")+": run `sluice apply`")
 	}
+	if len(t.denied) > 0 {
+		all = append(all, "Kafka does not permit this user to "+strings.Join(t.denied, ", to ")+": `sluice apply --acls` gives each stage its rights")
+	}
+	return strings.Join(all, "; ")
+}
+
+func (c ClusterConfig) look(ctx context.Context, cl *kgo.Client, stage topology.Stage) (topics, error) {
+	// No work waits for the topic in which a process speaks of itself.
+	writes := slices.DeleteFunc(slices.Clone(stage.Writes), func(t string) bool { return t == topology.StatusTopic })
+	reads := slices.Concat(stage.Reads, stage.Broadcast)
+	names := c.names(slices.Compact(slices.Sorted(slices.Values(slices.Concat(reads, writes)))))
+	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = true
 	for _, n := range names {
-		t, ok := meta.Topics[n]
-		if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
-			missing = append(missing, n)
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = &n
+		req.Topics = append(req.Topics, topic)
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return topics{}, err
+	}
+	said := map[string]kmsg.MetadataResponseTopic{}
+	for _, t := range resp.Topics {
+		if t.Topic != nil {
+			said[*t.Topic] = t
+		}
+	}
+	var found topics
+	for _, n := range names {
+		t, ok := said[n]
+		err := kerr.ErrorForCode(t.ErrorCode)
+		if !ok || errors.Is(err, kerr.UnknownTopicOrPartition) {
+			found.missing = append(found.missing, n)
 			continue
 		}
-		if want := int(c.Topology.Topics[c.short(n)].Partitions); t.Err == nil && want > 0 && len(t.Partitions) != want {
-			other = append(other, fmt.Sprintf("%s has %d, the topology says %d", n, len(t.Partitions), want))
+		for _, need := range []struct {
+			operation kmsg.ACLOperation
+			word      string
+			topics    []string
+		}{{kmsg.ACLOperationRead, "read", reads}, {kmsg.ACLOperationWrite, "write", writes}} {
+			if slices.Contains(need.topics, c.short(n)) && !permits(t, err, need.operation) {
+				found.denied = append(found.denied, need.word+" topic "+n)
+			}
+		}
+		if want := int(c.Topology.Topics[c.short(n)].Partitions); err == nil && want > 0 && len(t.Partitions) != want {
+			found.other = append(found.other, fmt.Sprintf("%s has %d, the topology says %d", n, len(t.Partitions), want))
 		}
 	}
-	return missing, other, nil
+	return found, nil
+}
+
+// permits says whether the brokers let this user do it. Brokers that do not say what they
+// permit are taken at their deeds.
+func permits(t kmsg.MetadataResponseTopic, err error, operation kmsg.ACLOperation) bool {
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return false
+	}
+	operations := kadm.DecodeACLOperations(t.AuthorizedOperations)
+	return len(operations) == 0 || slices.Contains(operations, operation)
 }

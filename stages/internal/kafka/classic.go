@@ -77,7 +77,7 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 		return err
 	}
 	cfg.Cluster.Begin("topics", "classic")
-	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+	if there, err := cfg.Cluster.AwaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
 	cfg.Cluster.evictPredecessors(ctx, cfg.Stage, stage.Group)

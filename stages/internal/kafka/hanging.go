@@ -225,9 +225,11 @@ func (t *transactions) look(ctx context.Context, own bool) error {
 	return nil
 }
 
-// denied tells that the brokers will not answer, however often they are asked.
+// denied tells that the brokers will not answer, however often they are asked. Whom they
+// do not let look at transactions of its own name they do not let write any either: that is
+// waited for.
 func denied(err error) bool {
-	for _, k := range []error{kerr.TransactionalIDAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.UnsupportedVersion} {
+	for _, k := range []error{kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.UnsupportedVersion} {
 		if errors.Is(err, k) {
 			return true
 		}

@@ -53,7 +53,7 @@ func RunKeyed(ctx context.Context, cfg KeyedConfig, newMachine func(partition in
 		return fmt.Errorf("%w: stage %s has no changelog in the topology", ErrConfig, cfg.Stage)
 	}
 	cfg.Cluster.Begin("topics", "keyed")
-	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+	if there, err := cfg.Cluster.AwaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
 	cfg.Cluster.evictPredecessors(ctx, cfg.Stage, stage.Group)

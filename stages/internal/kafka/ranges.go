@@ -110,7 +110,7 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 		return err
 	}
 	cfg.Cluster.Begin("topics", "ranges")
-	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+	if there, err := cfg.Cluster.AwaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
 	cfg.Cluster.evictPredecessors(ctx, cfg.Stage, stage.Group)

@@ -84,7 +84,7 @@ func RunShare(ctx context.Context, cfg ShareConfig, newHandler func(slot int) Ha
 		roles = append(roles, slotRole(i))
 	}
 	cfg.Cluster.Begin(roles...)
-	if there, err := cfg.Cluster.awaitTopics(ctx, cfg.Stage, stage); !there {
+	if there, err := cfg.Cluster.AwaitTopics(ctx, cfg.Stage, stage); !there {
 		return err
 	}
 	producer, st, err := cfg.Cluster.dial(cfg.Stage, shareProducer)
@@ -264,7 +264,7 @@ func (s *slot) poll(ctx context.Context, lost <-chan struct{}) *kgo.Record {
 			return r
 		}
 		if err := fetches.Err(); err != nil && ctx.Err() == nil {
-			s.worker.log.Warn("poll failed", "slot", s.number, "error", err)
+			s.worker.log.Warn("poll failed", "group", s.group, "slot", s.number, "error", err)
 			(&backoff{next: time.Second}).wait(ctx, nil)
 		}
 	}

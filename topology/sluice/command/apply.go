@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluice-rl/sluice/topology"
 	"github.com/sluice-rl/sluice/topology/apply"
 	"github.com/sluice-rl/sluice/topology/process"
 )
@@ -13,6 +14,9 @@ import (
 const applyAbout = `Make a Kafka cluster agree with the topology: create what is missing, and say what
 differs. Retention and size limits of existing topics are altered only with --yes.
 Partition counts are never changed: keys, state and offsets are bound to them.
+
+With --acls each stage, and the trainer, gets a principal of its own and just the rights
+that it needs; --dry-run lists those that are missing. Rights are only ever added.
 
 Exit code 0: it agrees now; 1: it differs, or cannot be asked.`
 
@@ -28,10 +32,18 @@ func applyCommand() process.Command {
 			f := flags.Group("Apply")
 			f.BoolVar(&o.Alter, "yes", false, "alter retention and size limits of topics that exist")
 			f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+			f.StringVar(&o.Principal, "acls", "", "give the stages and the trainer the least rights they need; the principals, with {stage} for the name, such as User:sluice-{stage}")
 			jsonFlag(f, &asJSON, "print the differences as a JSON list")
 			where.register(flags, 30*time.Second, "how long to try while the brokers do not answer")
 		},
-		Check: func() error { return where.Check() },
+		Check: func() error {
+			if o.Principal != "" {
+				if _, err := apply.ACLs(topology.Topology{}, "", o.Principal); err != nil {
+					return fmt.Errorf("--acls: %w", err)
+				}
+			}
+			return where.Check()
+		},
 		Run: func(ctx context.Context, l *process.Life) error {
 			t, err := where.Load()
 			if err != nil {
