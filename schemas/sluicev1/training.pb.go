@@ -257,6 +257,57 @@ func (BatchFate) EnumDescriptor() ([]byte, []int) {
 	return file_sluice_v1_training_proto_rawDescGZIP(), []int{3}
 }
 
+type CorrectionKind int32
+
+const (
+	CorrectionKind_CORRECTION_KIND_UNSPECIFIED CorrectionKind = 0
+	// By min(w, high).
+	CorrectionKind_CORRECTION_KIND_TRUNCATE CorrectionKind = 1
+	// By w where low <= w <= high, by 0 elsewhere.
+	CorrectionKind_CORRECTION_KIND_MASK CorrectionKind = 2
+)
+
+// Enum value maps for CorrectionKind.
+var (
+	CorrectionKind_name = map[int32]string{
+		0: "CORRECTION_KIND_UNSPECIFIED",
+		1: "CORRECTION_KIND_TRUNCATE",
+		2: "CORRECTION_KIND_MASK",
+	}
+	CorrectionKind_value = map[string]int32{
+		"CORRECTION_KIND_UNSPECIFIED": 0,
+		"CORRECTION_KIND_TRUNCATE":    1,
+		"CORRECTION_KIND_MASK":        2,
+	}
+)
+
+func (x CorrectionKind) Enum() *CorrectionKind {
+	p := new(CorrectionKind)
+	*p = x
+	return p
+}
+
+func (x CorrectionKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CorrectionKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1_training_proto_enumTypes[4].Descriptor()
+}
+
+func (CorrectionKind) Type() protoreflect.EnumType {
+	return &file_sluice_v1_training_proto_enumTypes[4]
+}
+
+func (x CorrectionKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CorrectionKind.Descriptor instead.
+func (CorrectionKind) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{4}
+}
+
 // GroupMember is a member taken into its group: the first copy to reach the
 // grouper for its place, graded or given up. Later copies do not appear here, but for
 // the first graded one after one that was given up, whose place it takes; the group's
@@ -724,8 +775,21 @@ type StepBatch struct {
 	// Of the step's trajectories, how many ended as which fault of ours.
 	ProtocolFaults uint32 `protobuf:"varint,19,opt,name=protocol_faults,json=protocolFaults,proto3" json:"protocol_faults,omitempty"`
 	InfraErrors    uint32 `protobuf:"varint,20,opt,name=infra_errors,json=infraErrors,proto3" json:"infra_errors,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// SHA-256 (32 bytes) of all that is trained on: what a trainer keeps beside the weights
+	// to know whether this batch was applied to them. It is over, all numbers little-endian,
+	// every text and array behind its number of values as uint64:
+	//
+	//	"sluice step 1", run_id; incarnation as uint32; step as uint64; n as uint32;
+	//	clip_low and clip_high as float64; token_reduction, policy_version_min and
+	//	policy_version_max as uint32; correction: kind as uint32, by_sequence as one byte, low
+	//	and high as float64 (absent: as if all were 0);
+	//	the number of micro-batches as uint64, and their digests by index.
+	Digest []byte `protobuf:"bytes,21,opt,name=digest,proto3" json:"digest,omitempty"`
+	// How to weigh tokens by how far the sampler's logprobs are from the trainer's own of the
+	// same weights. Absent: not at all.
+	Correction    *Correction `protobuf:"bytes,22,opt,name=correction,proto3" json:"correction,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepBatch) Reset() {
@@ -898,6 +962,93 @@ func (x *StepBatch) GetInfraErrors() uint32 {
 	return 0
 }
 
+func (x *StepBatch) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *StepBatch) GetCorrection() *Correction {
+	if x != nil {
+		return x.Correction
+	}
+	return nil
+}
+
+// Correction is importance sampling between the policy as the sampler computes it and as
+// the trainer does (https://fengyao.notion.site/off-policy-rl): with q the logprob under the
+// trainer's weights before the step, w = exp(q - behaviour_logprobs) multiplies a token's
+// loss, whose ratio is then taken against q.
+type Correction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  CorrectionKind         `protobuf:"varint,1,opt,name=kind,proto3,enum=sluice.v1.CorrectionKind" json:"kind,omitempty"`
+	// w is that of the datum: the product over its tokens with loss_mask 1.
+	BySequence    bool    `protobuf:"varint,2,opt,name=by_sequence,json=bySequence,proto3" json:"by_sequence,omitempty"`
+	Low           float64 `protobuf:"fixed64,3,opt,name=low,proto3" json:"low,omitempty"`
+	High          float64 `protobuf:"fixed64,4,opt,name=high,proto3" json:"high,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Correction) Reset() {
+	*x = Correction{}
+	mi := &file_sluice_v1_training_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Correction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Correction) ProtoMessage() {}
+
+func (x *Correction) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_training_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Correction.ProtoReflect.Descriptor instead.
+func (*Correction) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Correction) GetKind() CorrectionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return CorrectionKind_CORRECTION_KIND_UNSPECIFIED
+}
+
+func (x *Correction) GetBySequence() bool {
+	if x != nil {
+		return x.BySequence
+	}
+	return false
+}
+
+func (x *Correction) GetLow() float64 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *Correction) GetHigh() float64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
+}
+
 // MicroBatch follows its StepBatch on the same partition. Its loss is, over its data, the
 // sum of the reduced token losses divided by their number; the gradients of a step's
 // micro-batches are added up before the optimiser's step. Per token of a datum with
@@ -920,13 +1071,20 @@ type MicroBatch struct {
 	ClipLow        float64        `protobuf:"fixed64,8,opt,name=clip_low,json=clipLow,proto3" json:"clip_low,omitempty"`
 	ClipHigh       float64        `protobuf:"fixed64,9,opt,name=clip_high,json=clipHigh,proto3" json:"clip_high,omitempty"`
 	TokenReduction TokenReduction `protobuf:"varint,10,opt,name=token_reduction,json=tokenReduction,proto3,enum=sluice.v1.TokenReduction" json:"token_reduction,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// SHA-256 (32 bytes), written as StepBatch.digest is: over "sluice micro-batch 1", run_id;
+	// incarnation as uint32; step as uint64; index as uint32; scale, clip_low and clip_high as
+	// float64; token_reduction as uint32; the number of data as uint64, and of each slot and
+	// sample_index as uint32, copy as uint64, input_tokens, target_tokens,
+	// behaviour_logprobs, advantages, loss_mask, policy_version_min and policy_version_max as
+	// uint32.
+	Digest        []byte `protobuf:"bytes,11,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MicroBatch) Reset() {
 	*x = MicroBatch{}
-	mi := &file_sluice_v1_training_proto_msgTypes[5]
+	mi := &file_sluice_v1_training_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1096,7 @@ func (x *MicroBatch) String() string {
 func (*MicroBatch) ProtoMessage() {}
 
 func (x *MicroBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_training_proto_msgTypes[5]
+	mi := &file_sluice_v1_training_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1109,7 @@ func (x *MicroBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroBatch.ProtoReflect.Descriptor instead.
 func (*MicroBatch) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_training_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MicroBatch) GetRunId() string {
@@ -1024,6 +1182,13 @@ func (x *MicroBatch) GetTokenReduction() TokenReduction {
 	return TokenReduction_TOKEN_REDUCTION_UNSPECIFIED
 }
 
+func (x *MicroBatch) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 // Datum is one trajectory as training arrays. With T tokens in all, each array has
 // T-1 values; value i speaks of target_tokens[i], which follows input_tokens[i].
 //
@@ -1057,7 +1222,7 @@ type Datum struct {
 
 func (x *Datum) Reset() {
 	*x = Datum{}
-	mi := &file_sluice_v1_training_proto_msgTypes[6]
+	mi := &file_sluice_v1_training_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1234,7 @@ func (x *Datum) String() string {
 func (*Datum) ProtoMessage() {}
 
 func (x *Datum) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_training_proto_msgTypes[6]
+	mi := &file_sluice_v1_training_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1247,7 @@ func (x *Datum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Datum.ProtoReflect.Descriptor instead.
 func (*Datum) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_training_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Datum) GetSlot() uint32 {
@@ -1183,7 +1348,7 @@ type PolicyUpdate struct {
 
 func (x *PolicyUpdate) Reset() {
 	*x = PolicyUpdate{}
-	mi := &file_sluice_v1_training_proto_msgTypes[7]
+	mi := &file_sluice_v1_training_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1360,7 @@ func (x *PolicyUpdate) String() string {
 func (*PolicyUpdate) ProtoMessage() {}
 
 func (x *PolicyUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_training_proto_msgTypes[7]
+	mi := &file_sluice_v1_training_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1373,7 @@ func (x *PolicyUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyUpdate.ProtoReflect.Descriptor instead.
 func (*PolicyUpdate) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_training_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PolicyUpdate) GetRunId() string {
@@ -1305,7 +1470,7 @@ type TrainerReport struct {
 
 func (x *TrainerReport) Reset() {
 	*x = TrainerReport{}
-	mi := &file_sluice_v1_training_proto_msgTypes[8]
+	mi := &file_sluice_v1_training_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1482,7 @@ func (x *TrainerReport) String() string {
 func (*TrainerReport) ProtoMessage() {}
 
 func (x *TrainerReport) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_training_proto_msgTypes[8]
+	mi := &file_sluice_v1_training_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1495,7 @@ func (x *TrainerReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerReport.ProtoReflect.Descriptor instead.
 func (*TrainerReport) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_training_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TrainerReport) GetRunId() string {
@@ -1452,6 +1617,138 @@ func (x *TrainerReport) GetExtra() map[string]float64 {
 	return nil
 }
 
+// TrainerAnnotation is what the trainer computed of one datum's tokens before the step's
+// update. It is optional, for metrics alone: nothing waits for it. The trainer writes it to
+// trainer-annotations, with the run id as the record's key. Its arrays are float32,
+// little-endian, one value for each token with loss_mask 1, in order.
+type TrainerAnnotation struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	RunId       string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	Incarnation uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Step        uint64                 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	Slot        uint32                 `protobuf:"varint,4,opt,name=slot,proto3" json:"slot,omitempty"`
+	SampleIndex uint32                 `protobuf:"varint,5,opt,name=sample_index,json=sampleIndex,proto3" json:"sample_index,omitempty"`
+	Copy        uint64                 `protobuf:"fixed64,6,opt,name=copy,proto3" json:"copy,omitempty"`
+	// Of the weights that the logprobs are of: those before the update.
+	PolicyVersion uint32 `protobuf:"varint,7,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
+	// Natural logarithm of the token's probability under those weights.
+	Logprobs []byte `protobuf:"bytes,8,opt,name=logprobs,proto3" json:"logprobs,omitempty"`
+	// As the datum has them: beside each other the two need no join.
+	BehaviourLogprobs []byte `protobuf:"bytes,9,opt,name=behaviour_logprobs,json=behaviourLogprobs,proto3" json:"behaviour_logprobs,omitempty"`
+	// Nats of the distribution that the token is from; empty: not measured.
+	Entropy       []byte                 `protobuf:"bytes,10,opt,name=entropy,proto3" json:"entropy,omitempty"`
+	AnnotatedAt   *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=annotated_at,json=annotatedAt,proto3" json:"annotated_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrainerAnnotation) Reset() {
+	*x = TrainerAnnotation{}
+	mi := &file_sluice_v1_training_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrainerAnnotation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrainerAnnotation) ProtoMessage() {}
+
+func (x *TrainerAnnotation) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_training_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrainerAnnotation.ProtoReflect.Descriptor instead.
+func (*TrainerAnnotation) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TrainerAnnotation) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *TrainerAnnotation) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *TrainerAnnotation) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *TrainerAnnotation) GetSlot() uint32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *TrainerAnnotation) GetSampleIndex() uint32 {
+	if x != nil {
+		return x.SampleIndex
+	}
+	return 0
+}
+
+func (x *TrainerAnnotation) GetCopy() uint64 {
+	if x != nil {
+		return x.Copy
+	}
+	return 0
+}
+
+func (x *TrainerAnnotation) GetPolicyVersion() uint32 {
+	if x != nil {
+		return x.PolicyVersion
+	}
+	return 0
+}
+
+func (x *TrainerAnnotation) GetLogprobs() []byte {
+	if x != nil {
+		return x.Logprobs
+	}
+	return nil
+}
+
+func (x *TrainerAnnotation) GetBehaviourLogprobs() []byte {
+	if x != nil {
+		return x.BehaviourLogprobs
+	}
+	return nil
+}
+
+func (x *TrainerAnnotation) GetEntropy() []byte {
+	if x != nil {
+		return x.Entropy
+	}
+	return nil
+}
+
+func (x *TrainerAnnotation) GetAnnotatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AnnotatedAt
+	}
+	return nil
+}
+
 type DeadLetter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The stage that gave up.
@@ -1475,7 +1772,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_sluice_v1_training_proto_msgTypes[9]
+	mi := &file_sluice_v1_training_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1784,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_training_proto_msgTypes[9]
+	mi := &file_sluice_v1_training_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1797,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_training_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeadLetter) GetStage() string {
@@ -1597,7 +1894,7 @@ type RecordHeader struct {
 
 func (x *RecordHeader) Reset() {
 	*x = RecordHeader{}
-	mi := &file_sluice_v1_training_proto_msgTypes[10]
+	mi := &file_sluice_v1_training_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1906,7 @@ func (x *RecordHeader) String() string {
 func (*RecordHeader) ProtoMessage() {}
 
 func (x *RecordHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_training_proto_msgTypes[10]
+	mi := &file_sluice_v1_training_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1919,7 @@ func (x *RecordHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordHeader.ProtoReflect.Descriptor instead.
 func (*RecordHeader) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_training_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1_training_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RecordHeader) GetKey() string {
@@ -1689,7 +1986,7 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"microBatch\x12\x1f\n" +
 	"\vloss_tokens\x18\a \x01(\rR\n" +
 	"lossTokens\x12\x1c\n" +
-	"\tstaleness\x18\b \x01(\rR\tstaleness\"\xed\x05\n" +
+	"\tstaleness\x18\b \x01(\rR\tstaleness\"\xbc\x06\n" +
 	"\tStepBatch\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +
@@ -1714,7 +2011,18 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\n" +
 	"batched_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tbatchedAt\x12'\n" +
 	"\x0fprotocol_faults\x18\x13 \x01(\rR\x0eprotocolFaults\x12!\n" +
-	"\finfra_errors\x18\x14 \x01(\rR\vinfraErrors\"\xcc\x02\n" +
+	"\finfra_errors\x18\x14 \x01(\rR\vinfraErrors\x12\x16\n" +
+	"\x06digest\x18\x15 \x01(\fR\x06digest\x125\n" +
+	"\n" +
+	"correction\x18\x16 \x01(\v2\x15.sluice.v1.CorrectionR\n" +
+	"correction\"\x82\x01\n" +
+	"\n" +
+	"Correction\x12-\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x19.sluice.v1.CorrectionKindR\x04kind\x12\x1f\n" +
+	"\vby_sequence\x18\x02 \x01(\bR\n" +
+	"bySequence\x12\x10\n" +
+	"\x03low\x18\x03 \x01(\x01R\x03low\x12\x12\n" +
+	"\x04high\x18\x04 \x01(\x01R\x04high\"\xe4\x02\n" +
 	"\n" +
 	"MicroBatch\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12 \n" +
@@ -1727,7 +2035,8 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\bclip_low\x18\b \x01(\x01R\aclipLow\x12\x1b\n" +
 	"\tclip_high\x18\t \x01(\x01R\bclipHigh\x12B\n" +
 	"\x0ftoken_reduction\x18\n" +
-	" \x01(\x0e2\x19.sluice.v1.TokenReductionR\x0etokenReduction\"\xe2\x02\n" +
+	" \x01(\x0e2\x19.sluice.v1.TokenReductionR\x0etokenReduction\x12\x16\n" +
+	"\x06digest\x18\v \x01(\fR\x06digest\"\xe2\x02\n" +
 	"\x05Datum\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\rR\x04slot\x12!\n" +
 	"\fsample_index\x18\x02 \x01(\rR\vsampleIndex\x12\x12\n" +
@@ -1778,7 +2087,20 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\n" +
 	"ExtraEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xb0\x03\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xf6\x02\n" +
+	"\x11TrainerAnnotation\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\x04R\x04step\x12\x12\n" +
+	"\x04slot\x18\x04 \x01(\rR\x04slot\x12!\n" +
+	"\fsample_index\x18\x05 \x01(\rR\vsampleIndex\x12\x12\n" +
+	"\x04copy\x18\x06 \x01(\x06R\x04copy\x12%\n" +
+	"\x0epolicy_version\x18\a \x01(\rR\rpolicyVersion\x12\x1a\n" +
+	"\blogprobs\x18\b \x01(\fR\blogprobs\x12-\n" +
+	"\x12behaviour_logprobs\x18\t \x01(\fR\x11behaviourLogprobs\x12\x18\n" +
+	"\aentropy\x18\n" +
+	" \x01(\fR\aentropy\x12=\n" +
+	"\fannotated_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\vannotatedAt\"\xb0\x03\n" +
 	"\n" +
 	"DeadLetter\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12!\n" +
@@ -1822,7 +2144,11 @@ const file_sluice_v1_training_proto_rawDesc = "" +
 	"\x10BATCH_FATE_STALE\x10\x03\x12\x17\n" +
 	"\x13BATCH_FATE_TOO_LONG\x10\x04\x12\x1f\n" +
 	"\x1bBATCH_FATE_NO_POLICY_TOKENS\x10\x05\x12\x16\n" +
-	"\x12BATCH_FATE_CUSTODY\x10\x06B7Z5github.com/sluice-rl/sluice/schemas/sluicev1;sluicev1b\x06proto3"
+	"\x12BATCH_FATE_CUSTODY\x10\x06*i\n" +
+	"\x0eCorrectionKind\x12\x1f\n" +
+	"\x1bCORRECTION_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18CORRECTION_KIND_TRUNCATE\x10\x01\x12\x18\n" +
+	"\x14CORRECTION_KIND_MASK\x10\x02B7Z5github.com/sluice-rl/sluice/schemas/sluicev1;sluicev1b\x06proto3"
 
 var (
 	file_sluice_v1_training_proto_rawDescOnce sync.Once
@@ -1836,60 +2162,66 @@ func file_sluice_v1_training_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_training_proto_rawDescData
 }
 
-var file_sluice_v1_training_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_sluice_v1_training_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_sluice_v1_training_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_sluice_v1_training_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_sluice_v1_training_proto_goTypes = []any{
 	(Closing)(0),                  // 0: sluice.v1.Closing
 	(MemberFate)(0),               // 1: sluice.v1.MemberFate
 	(TokenReduction)(0),           // 2: sluice.v1.TokenReduction
 	(BatchFate)(0),                // 3: sluice.v1.BatchFate
-	(*GroupMember)(nil),           // 4: sluice.v1.GroupMember
-	(*MemberClosing)(nil),         // 5: sluice.v1.MemberClosing
-	(*GroupClosed)(nil),           // 6: sluice.v1.GroupClosed
-	(*MemberBatched)(nil),         // 7: sluice.v1.MemberBatched
-	(*StepBatch)(nil),             // 8: sluice.v1.StepBatch
-	(*MicroBatch)(nil),            // 9: sluice.v1.MicroBatch
-	(*Datum)(nil),                 // 10: sluice.v1.Datum
-	(*PolicyUpdate)(nil),          // 11: sluice.v1.PolicyUpdate
-	(*TrainerReport)(nil),         // 12: sluice.v1.TrainerReport
-	(*DeadLetter)(nil),            // 13: sluice.v1.DeadLetter
-	(*RecordHeader)(nil),          // 14: sluice.v1.RecordHeader
-	nil,                           // 15: sluice.v1.TrainerReport.ExtraEntry
-	(*Scored)(nil),                // 16: sluice.v1.Scored
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(EndReason)(0),                // 18: sluice.v1.EndReason
-	(*GroupPlace)(nil),            // 19: sluice.v1.GroupPlace
-	(Mode)(0),                     // 20: sluice.v1.Mode
-	(*Origin)(nil),                // 21: sluice.v1.Origin
+	(CorrectionKind)(0),           // 4: sluice.v1.CorrectionKind
+	(*GroupMember)(nil),           // 5: sluice.v1.GroupMember
+	(*MemberClosing)(nil),         // 6: sluice.v1.MemberClosing
+	(*GroupClosed)(nil),           // 7: sluice.v1.GroupClosed
+	(*MemberBatched)(nil),         // 8: sluice.v1.MemberBatched
+	(*StepBatch)(nil),             // 9: sluice.v1.StepBatch
+	(*Correction)(nil),            // 10: sluice.v1.Correction
+	(*MicroBatch)(nil),            // 11: sluice.v1.MicroBatch
+	(*Datum)(nil),                 // 12: sluice.v1.Datum
+	(*PolicyUpdate)(nil),          // 13: sluice.v1.PolicyUpdate
+	(*TrainerReport)(nil),         // 14: sluice.v1.TrainerReport
+	(*TrainerAnnotation)(nil),     // 15: sluice.v1.TrainerAnnotation
+	(*DeadLetter)(nil),            // 16: sluice.v1.DeadLetter
+	(*RecordHeader)(nil),          // 17: sluice.v1.RecordHeader
+	nil,                           // 18: sluice.v1.TrainerReport.ExtraEntry
+	(*Scored)(nil),                // 19: sluice.v1.Scored
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(EndReason)(0),                // 21: sluice.v1.EndReason
+	(*GroupPlace)(nil),            // 22: sluice.v1.GroupPlace
+	(Mode)(0),                     // 23: sluice.v1.Mode
+	(*Origin)(nil),                // 24: sluice.v1.Origin
 }
 var file_sluice_v1_training_proto_depIdxs = []int32{
-	16, // 0: sluice.v1.GroupMember.scored:type_name -> sluice.v1.Scored
-	17, // 1: sluice.v1.GroupMember.taken_at:type_name -> google.protobuf.Timestamp
+	19, // 0: sluice.v1.GroupMember.scored:type_name -> sluice.v1.Scored
+	20, // 1: sluice.v1.GroupMember.taken_at:type_name -> google.protobuf.Timestamp
 	1,  // 2: sluice.v1.MemberClosing.fate:type_name -> sluice.v1.MemberFate
-	18, // 3: sluice.v1.MemberClosing.end_reason:type_name -> sluice.v1.EndReason
-	19, // 4: sluice.v1.GroupClosed.group:type_name -> sluice.v1.GroupPlace
-	20, // 5: sluice.v1.GroupClosed.mode:type_name -> sluice.v1.Mode
+	21, // 3: sluice.v1.MemberClosing.end_reason:type_name -> sluice.v1.EndReason
+	22, // 4: sluice.v1.GroupClosed.group:type_name -> sluice.v1.GroupPlace
+	23, // 5: sluice.v1.GroupClosed.mode:type_name -> sluice.v1.Mode
 	0,  // 6: sluice.v1.GroupClosed.closing:type_name -> sluice.v1.Closing
-	5,  // 7: sluice.v1.GroupClosed.members:type_name -> sluice.v1.MemberClosing
-	17, // 8: sluice.v1.GroupClosed.opened_at:type_name -> google.protobuf.Timestamp
-	17, // 9: sluice.v1.GroupClosed.closed_at:type_name -> google.protobuf.Timestamp
+	6,  // 7: sluice.v1.GroupClosed.members:type_name -> sluice.v1.MemberClosing
+	20, // 8: sluice.v1.GroupClosed.opened_at:type_name -> google.protobuf.Timestamp
+	20, // 9: sluice.v1.GroupClosed.closed_at:type_name -> google.protobuf.Timestamp
 	3,  // 10: sluice.v1.MemberBatched.fate:type_name -> sluice.v1.BatchFate
 	2,  // 11: sluice.v1.StepBatch.token_reduction:type_name -> sluice.v1.TokenReduction
-	7,  // 12: sluice.v1.StepBatch.members:type_name -> sluice.v1.MemberBatched
-	17, // 13: sluice.v1.StepBatch.batched_at:type_name -> google.protobuf.Timestamp
-	10, // 14: sluice.v1.MicroBatch.data:type_name -> sluice.v1.Datum
-	2,  // 15: sluice.v1.MicroBatch.token_reduction:type_name -> sluice.v1.TokenReduction
-	17, // 16: sluice.v1.PolicyUpdate.published_at:type_name -> google.protobuf.Timestamp
-	17, // 17: sluice.v1.TrainerReport.reported_at:type_name -> google.protobuf.Timestamp
-	15, // 18: sluice.v1.TrainerReport.extra:type_name -> sluice.v1.TrainerReport.ExtraEntry
-	14, // 19: sluice.v1.DeadLetter.headers:type_name -> sluice.v1.RecordHeader
-	21, // 20: sluice.v1.DeadLetter.origin:type_name -> sluice.v1.Origin
-	17, // 21: sluice.v1.DeadLetter.failed_at:type_name -> google.protobuf.Timestamp
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	8,  // 12: sluice.v1.StepBatch.members:type_name -> sluice.v1.MemberBatched
+	20, // 13: sluice.v1.StepBatch.batched_at:type_name -> google.protobuf.Timestamp
+	10, // 14: sluice.v1.StepBatch.correction:type_name -> sluice.v1.Correction
+	4,  // 15: sluice.v1.Correction.kind:type_name -> sluice.v1.CorrectionKind
+	12, // 16: sluice.v1.MicroBatch.data:type_name -> sluice.v1.Datum
+	2,  // 17: sluice.v1.MicroBatch.token_reduction:type_name -> sluice.v1.TokenReduction
+	20, // 18: sluice.v1.PolicyUpdate.published_at:type_name -> google.protobuf.Timestamp
+	20, // 19: sluice.v1.TrainerReport.reported_at:type_name -> google.protobuf.Timestamp
+	18, // 20: sluice.v1.TrainerReport.extra:type_name -> sluice.v1.TrainerReport.ExtraEntry
+	20, // 21: sluice.v1.TrainerAnnotation.annotated_at:type_name -> google.protobuf.Timestamp
+	17, // 22: sluice.v1.DeadLetter.headers:type_name -> sluice.v1.RecordHeader
+	24, // 23: sluice.v1.DeadLetter.origin:type_name -> sluice.v1.Origin
+	20, // 24: sluice.v1.DeadLetter.failed_at:type_name -> google.protobuf.Timestamp
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_training_proto_init() }
@@ -1904,8 +2236,8 @@ func file_sluice_v1_training_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_training_proto_rawDesc), len(file_sluice_v1_training_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   12,
+			NumEnums:      5,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

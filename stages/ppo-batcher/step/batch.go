@@ -29,7 +29,7 @@ type candidate struct {
 func (r Rules) Batch(s *Step, trainer uint32, now time.Time) (*sluicev1.StepBatch, []*sluicev1.MicroBatch, error) {
 	b := &sluicev1.StepBatch{
 		RunId: s.id.RunID, Incarnation: s.id.Incarnation, Step: s.id.Step,
-		ClipLow: r.ClipLow, ClipHigh: r.ClipHigh, TokenReduction: r.Reduction,
+		ClipLow: r.ClipLow, ClipHigh: r.ClipHigh, TokenReduction: r.Reduction, Correction: r.Correction,
 		BatchedAt: timestamppb.New(now),
 	}
 	all := s.candidates(b)
@@ -48,6 +48,7 @@ func (r Rules) Batch(s *Step, trainer uint32, now time.Time) (*sluicev1.StepBatc
 	if err != nil {
 		return nil, nil, fmt.Errorf("step %s: %w", s.id, err)
 	}
+	custody.SealStep(b, micro)
 	return b, micro, nil
 }
 

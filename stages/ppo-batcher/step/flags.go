@@ -17,6 +17,7 @@ func (r *Rules) Register(f *pflag.FlagSet) {
 	f.Float64Var(&r.ClipLow, "clip-low", r.ClipLow, "lower bound of PPO's probability ratio; travels with the batch")
 	f.Float64Var(&r.ClipHigh, "clip-high", r.ClipHigh, "upper bound of PPO's probability ratio; travels with the batch")
 	f.Var(reductionFlag{&r.Reduction}, "token-reduction", "how the trainer is to reduce the tokens of one trajectory: sum or mean; travels with the batch")
+	f.Var(correctionFlag{&r.Correction}, "correction", "importance sampling between sampler and trainer: how the trainer is to weigh a token, or a whole sequence, by exp(its own logprob before the step - the sampler's); travels with the batch")
 	f.IntVar(&r.Context, "training-context", r.Context, "tokens of one trajectory that the trainer can take; longer ones are refused")
 	f.Uint32Var(&r.MaxStaleness, "max-staleness", r.MaxStaleness, "policy versions by which a trajectory's oldest token may lie behind the trainer; staler ones are refused")
 }

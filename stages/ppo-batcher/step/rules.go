@@ -21,6 +21,9 @@ type Rules struct {
 	// Reduction is how the trainer is to reduce the tokens inside a datum; it
 	// travels with the batch.
 	Reduction sluicev1.TokenReduction
+	// Correction is how the trainer is to weigh tokens on whose logprobs it differs from
+	// the sampler; it travels with the batch. Nil: not at all.
+	Correction *sluicev1.Correction
 	// Context is how many tokens a datum may have.
 	Context int
 	// MaxStaleness is by how many policy versions the oldest token of a datum may
@@ -47,6 +50,9 @@ func (r Rules) Validate() error {
 	}
 	if r.Reduction != sluicev1.TokenReduction_TOKEN_REDUCTION_SUM && r.Reduction != sluicev1.TokenReduction_TOKEN_REDUCTION_MEAN {
 		return fmt.Errorf("%w: the reduction over a datum's tokens is neither sum nor mean", ErrRules)
+	}
+	if err := checkCorrection(r.Correction); err != nil {
+		return fmt.Errorf("%w: correction: %w", ErrRules, err)
 	}
 	if r.Context < 1 {
 		return fmt.Errorf("%w: training context of %d tokens, want at least 1", ErrRules, r.Context)

@@ -205,8 +205,11 @@ func TestBatch(t *testing.T) {
 			{Slot: 2, SampleIndex: 1, Copy: 202, Fate: sluicev1.BatchFate_BATCH_FATE_TRAINED, MicroBatch: 1, LossTokens: 6},
 		},
 	}
-	if diff := cmp.Diff(want, b, protocmp.Transform(), protocmp.IgnoreFields(&sluicev1.StepBatch{}, "batched_at")); diff != "" {
+	if diff := cmp.Diff(want, b, protocmp.Transform(), protocmp.IgnoreFields(&sluicev1.StepBatch{}, "batched_at", "digest")); diff != "" {
 		t.Errorf("StepBatch -want +got:\n%s", diff)
+	}
+	if err := custody.CheckStep(b, micro); err != nil {
+		t.Error(err)
 	}
 	if micro[0].GetScale() != 1.0/6 || micro[1].GetScale() != 3.0/6 {
 		t.Errorf("scales %v and %v, want 1/6 and 3/6", micro[0].GetScale(), micro[1].GetScale())

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sluice_trainer.corrections import Correction, MaskOutside, Truncate
+from sluice_trainer.custody import micro_batch_digest, step_digest
 from sluice_trainer.proto import training_pb2 as pb
 
 
@@ -86,6 +88,10 @@ class Step:
     policy_version_min: int
     policy_version_max: int
     micro_batches: Sequence[MicroBatch]
+    #: Of all that is trained on: the batch's name. See sluice_trainer.custody.
+    digest: bytes = b""
+    #: How to weigh tokens on whose logprobs sampler and trainer differ, as the batch asks.
+    correction: Correction | None = None
     #: Where to go on reading when this step is done: offset by partition.
     resume: dict[int, int] = field(default_factory=dict, compare=False)
 
@@ -156,6 +162,20 @@ _REDUCTIONS = {
 }
 
 
+def _correction(batch: pb.StepBatch, where: str) -> Correction | None:
+    c = batch.correction
+    if not batch.HasField("correction"):
+        return None
+    try:
+        if c.kind == pb.CORRECTION_KIND_TRUNCATE:
+            return Truncate(c.high, c.by_sequence)
+        if c.kind == pb.CORRECTION_KIND_MASK:
+            return MaskOutside(c.low, c.high, c.by_sequence)
+    except ValueError as e:
+        raise ContractError(f"{where}: correction: {e}") from e
+    raise ContractError(f"{where}: correction {c.kind} is not known")
+
+
 def step_from(
     batch: pb.StepBatch, micro: Sequence[pb.MicroBatch], resume: dict[int, int] | None = None
 ) -> Step:
@@ -178,7 +198,17 @@ def step_from(
             raise ContractError(f"{at} is empty")
         if abs(m.scale * batch.n - len(m.data)) > 1e-6 * len(m.data):
             raise ContractError(f"{at}: scale {m.scale} is not {len(m.data)} data / N = {batch.n}")
+        if (digest := micro_batch_digest(m)) != m.digest:
+            raise ContractError(
+                f"{at} bears digest {m.digest.hex()[:16] or 'none'}, its content has "
+                f"{digest.hex()[:16]}: it is not what the batcher wrote"
+            )
         read.append(MicroBatch(m.index, [datum_from(d, at) for d in m.data], m.scale))
+    if (digest := step_digest(batch, [m.digest for m in ordered])) != batch.digest:
+        raise ContractError(
+            f"{where} bears digest {batch.digest.hex()[:16] or 'none'}, its content has "
+            f"{digest.hex()[:16]}: it is not what the batcher wrote"
+        )
     step = Step(
         run_id=batch.run_id,
         incarnation=batch.incarnation,
@@ -190,6 +220,8 @@ def step_from(
         policy_version_min=batch.policy_version_min,
         policy_version_max=batch.policy_version_max,
         micro_batches=read,
+        digest=digest,
+        correction=_correction(batch, where),
         resume=resume or {},
     )
     if step.data != batch.data or step.loss_tokens != batch.loss_tokens:

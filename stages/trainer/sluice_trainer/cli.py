@@ -55,6 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--checkpoints", required=True, type=Path)
     train.add_argument("--keep", type=int, default=3)
 
+    train.add_argument(
+        "--annotate",
+        action="store_true",
+        help="publish the trainer's logprob and entropy of every token (trainer-annotations)",
+    )
+
     files = commands.add_parser("files", help="hand steps to a trainer that reads folders")
     kafka(files)
     files.add_argument("--out", required=True, type=Path, help="where steps are written")
@@ -107,7 +113,13 @@ def _train(args: argparse.Namespace, kafka: Kafka, stop: Callable[[], bool]) -> 
         backend = _named(args.backend)()
         stopped = (NotPublishedError,)
     ledger = Ledger(args.checkpoints, args.run_id, args.keep)
-    trainer = Trainer(args.run_id, backend, ledger, KafkaPublisher(kafka, stop))
+    trainer = Trainer(
+        args.run_id,
+        backend,
+        ledger,
+        KafkaPublisher(kafka, stop),
+        annotate=args.command == "train" and args.annotate,
+    )
     try:
         trainer.start()
         with Reader(kafka, args.run_id, trainer.resume) as reader:

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -34,6 +34,8 @@ class Entry:
     step: int
     policy_version: int
     trained: bool
+    #: Of the batch that was applied, in hex; empty: of before there were digests.
+    digest: str = ""
     #: The trainer's figures of the step.
     report: Mapping[str, float] = field(default_factory=dict)
     #: Offset by partition of ppo-batches (JSON keys are text).
@@ -80,9 +82,15 @@ class Ledger:
             return entry, path
         return None
 
-    def write(self, entry: Entry, save: Callable[[Path], None], same: Path | None = None) -> Path:
+    def write(
+        self,
+        entry: Entry,
+        save: Callable[[Path], None],
+        same: Path | None = None,
+        leave: Collection[str] = (),
+    ) -> Path:
         """Saves a checkpoint, whole or not at all, and removes old ones. With `same`, what
-        would be saved is what that checkpoint has."""
+        would be saved is what that checkpoint has, but for the files named in `leave`."""
         final = self.folder / entry.name
         half = self.folder / (entry.name + ".tmp")
         if half.exists():
@@ -92,7 +100,7 @@ class Ledger:
             shutil.copytree(
                 same,
                 half,
-                ignore=lambda _, names: {_FILE} & set(names),
+                ignore=lambda _, names: {_FILE, *leave} & set(names),
                 copy_function=os.link,
                 dirs_exist_ok=True,
             )

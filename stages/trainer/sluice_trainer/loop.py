@@ -10,20 +10,27 @@ backend.
 from __future__ import annotations
 
 import logging
+import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 from google.protobuf.timestamp_pb2 import Timestamp
+from numpy.typing import NDArray
 
-from sluice_trainer.arrays import ContractError, Step
+from sluice_trainer.arrays import ContractError, Datum, Step
 from sluice_trainer.ledger import Entry, Ledger
 from sluice_trainer.proto import training_pb2 as pb
 from sluice_trainer.publisher import Publisher
 
 log = logging.getLogger("sluice_trainer")
+
+Floats = NDArray[np.floating]
+#: Beside a checkpoint's weights: the step's annotations, each behind its length.
+_ANNOTATIONS = "annotations.bin"
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,26 @@ class Endpoint:
 
     inference_url: str = ""
     model: str = ""
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What the weights of before the update say of one datum's sampled tokens."""
+
+    datum: Datum
+    #: One for each token with mask True.
+    logprobs: Floats
+    #: Nats of the distribution that each is from; empty: not measured.
+    entropy: Floats
+
+
+def annotation(datum: Datum, logprobs: Floats, entropy: Floats | None = None) -> Annotation:
+    """Takes the values of a datum's positions, padded or not, to its sampled tokens."""
+
+    def at(values: Floats) -> Floats:
+        return np.asarray(values, "<f4")[: len(datum)][datum.mask]
+
+    return Annotation(datum, at(logprobs), np.zeros(0, "<f4") if entropy is None else at(entropy))
 
 
 @dataclass
@@ -49,6 +76,8 @@ class Figures:
     entropy: float = 0.0
     gradient_norm: float = 0.0
     extra: dict[str, float] = field(default_factory=dict)
+    #: What was computed of each token, where it is asked for.
+    annotations: list[Annotation] = field(default_factory=list)
 
 
 class Backend(Protocol):
@@ -73,10 +102,19 @@ class Backend(Protocol):
 
 
 class Trainer:
-    """One run's trainer."""
+    """One run's trainer. With `annotate` it publishes what was computed of each token."""
 
-    def __init__(self, run_id: str, backend: Backend, ledger: Ledger, publisher: Publisher) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        backend: Backend,
+        ledger: Ledger,
+        publisher: Publisher,
+        *,
+        annotate: bool = False,
+    ) -> None:
         self.run_id, self.backend, self.ledger, self.publisher = run_id, backend, ledger, publisher
+        self.annotate = annotate
         self.entry: Entry | None = None
 
     @property
@@ -106,6 +144,13 @@ class Trainer:
         place = (step.incarnation, step.number)
         last = self.entry
         if last is not None and place == last.place:
+            if last.digest and step.digest.hex() != last.digest:
+                raise ContractError(
+                    f"step {step.number} of incarnation {step.incarnation} has digest "
+                    f"{step.digest.hex()[:16]}, and the weights hold a step of that number with "
+                    f"{last.digest[:16]}: the run was made anew under old numbers; begin the next "
+                    "incarnation, or go back to a checkpoint before that step"
+                )
             log.info("step %d was trained before: same answer", step.number)
             self._answer(last, self.ledger.folder / last.name)
             return
@@ -122,7 +167,7 @@ class Trainer:
         trained = step.data > 0
         figures = self.backend.train(step) if trained else Figures()
         report = {
-            **{k: v for k, v in vars(figures).items() if k != "extra"},
+            **{k: v for k, v in vars(figures).items() if k not in ("extra", "annotations")},
             **{f"extra.{k}": v for k, v in figures.extra.items()},
             "data": step.data,
             "loss_tokens": step.loss_tokens,
@@ -134,12 +179,19 @@ class Trainer:
             step=step.number,
             policy_version=version + 1 if trained else version,
             trained=trained,
+            digest=step.digest.hex(),
             report=report,
             resume={str(p): o for p, o in step.resume.items()},
         )
         # Nothing changed: the files of the checkpoint before are linked, not written again.
         same = self.ledger.folder / last.name if last and not trained else None
-        folder = self.ledger.write(entry, self.backend.save, same)
+
+        def save(folder: Path) -> None:
+            self.backend.save(folder)
+            if self.annotate and figures.annotations:
+                _write_annotations(folder / _ANNOTATIONS, step, version, figures.annotations)
+
+        folder = self.ledger.write(entry, save, same, leave={_ANNOTATIONS})
         self.entry = entry
         self._answer(entry, folder)
         log.info(
@@ -178,6 +230,8 @@ class Trainer:
                 reported_at=now,
             )
         )
+        for m in _read_annotations(folder / _ANNOTATIONS) if self.annotate else ():
+            self.publisher.annotate(m)
         self.publisher.update(
             pb.PolicyUpdate(
                 run_id=entry.run_id,
@@ -190,3 +244,34 @@ class Trainer:
                 published_at=now,
             )
         )
+
+
+def _write_annotations(
+    file: Path, step: Step, version: int, annotations: Iterable[Annotation]
+) -> None:
+    now = Timestamp()
+    now.GetCurrentTime()
+    with file.open("wb") as out:
+        for a in annotations:
+            raw = pb.TrainerAnnotation(
+                run_id=step.run_id,
+                incarnation=step.incarnation,
+                step=step.number,
+                slot=a.datum.slot,
+                sample_index=a.datum.sample_index,
+                copy=a.datum.copy,
+                policy_version=version,
+                logprobs=np.asarray(a.logprobs, "<f4").tobytes(),
+                behaviour_logprobs=a.datum.logprobs[a.datum.mask].tobytes(),
+                entropy=np.asarray(a.entropy, "<f4").tobytes(),
+                annotated_at=now,
+            ).SerializeToString()
+            out.write(struct.pack("<Q", len(raw)) + raw)
+
+
+def _read_annotations(file: Path) -> Iterator[pb.TrainerAnnotation]:
+    if not file.exists():
+        return
+    with file.open("rb") as source:
+        while size := source.read(8):
+            yield pb.TrainerAnnotation.FromString(source.read(struct.unpack("<Q", size)[0]))

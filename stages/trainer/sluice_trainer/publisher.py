@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sluice_trainer.proto import training_pb2 as pb
 from sluice_trainer.reader import Kafka
-from sluice_trainer.records import REPORTS, UPDATES, Answer, encode
+from sluice_trainer.records import ANNOTATIONS, REPORTS, UPDATES, Answer, encode
 
 log = logging.getLogger("sluice_trainer")
 
@@ -20,6 +20,8 @@ class Publisher(Protocol):
     def report(self, m: pb.TrainerReport) -> None: ...
 
     def update(self, m: pb.PolicyUpdate) -> None: ...
+
+    def annotate(self, m: pb.TrainerAnnotation) -> None: ...
 
 
 class NotPublishedError(Exception):
@@ -49,6 +51,10 @@ class KafkaPublisher:
 
     def update(self, m: pb.PolicyUpdate) -> None:
         self._write(UPDATES, m)
+
+    def annotate(self, m: pb.TrainerAnnotation) -> None:
+        """Like the others, but waited for by the next of them."""
+        self._write(ANNOTATIONS, m)
 
     def _write(self, topic: str, m: Answer) -> None:
         key, value, headers = encode(m)

@@ -16,6 +16,7 @@ SCHEMA = 1
 BATCHES = "ppo-batches"
 UPDATES = "policy-updates"
 REPORTS = "trainer-reports"
+ANNOTATIONS = "trainer-annotations"
 
 _TYPES: Mapping[str, type[Message]] = {
     "StepBatch": pb.StepBatch,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sluice_trainer.arrays import Step, step_from
+from sluice_trainer.custody import seal
 from sluice_trainer.proto import training_pb2 as pb
 
 
@@ -73,6 +74,7 @@ def records(
         data=data,
         loss_tokens=loss_tokens,
     )
+    seal(batch, micro)
     return batch, micro
 
 

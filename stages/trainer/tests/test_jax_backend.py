@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,37 @@ def test_logprobs_off_by_one_show_in_the_ratio() -> None:
         pack(shifted, [7], pb.TOKEN_REDUCTION_SUM)
     )
     assert figures.ratio_off > 0.2
+
+
+def test_a_batch_names_its_correction_and_tokens_are_annotated() -> None:
+    p = parameters()
+    data = random_data(np.random.default_rng(4), 5, VOCABULARY)
+    plain = pack(data, [2, 3], pb.TOKEN_REDUCTION_SUM)
+    asking = replace(plain, correction=Truncate(0.7))
+    want, _ = JaxBackend(apply, p, optax.sgd(1.0), LossSpec(correction=Truncate(0.7))).gradient(
+        plain
+    )
+    b = JaxBackend(apply, p, optax.sgd(1.0))
+    uncorrected, _ = b.gradient(plain)
+    got, figures = b.gradient(asking)
+    same = [np.array_equal(x, y) for x, y in zip(*map(jax.tree.leaves, (got, want)), strict=True)]
+    assert all(same)
+    assert any((np.asarray(got[k]) != np.asarray(uncorrected[k])).any() for k in got)
+
+    rows = [d for m in plain.micro_batches for d in m.data]
+    difference, count, k3 = 0.0, 0, 0.0
+    for d, a in zip(rows, figures.annotations, strict=True):
+        assert a.datum is d or a.datum.copy == d.copy
+        every = jax.nn.log_softmax(apply(p, jnp.array([d.inputs.astype(np.int32)])), axis=-1)[0]
+        logprobs = np.asarray(every)[np.arange(len(d)), d.targets][d.mask]
+        entropy = -(np.exp(every) * np.asarray(every)).sum(-1)[d.mask]
+        assert a.logprobs == pytest.approx(logprobs, abs=1e-5)
+        assert a.entropy == pytest.approx(entropy, abs=1e-5)
+        off = logprobs - d.logprobs[d.mask]
+        difference, count = difference + float(np.abs(off).sum()), count + len(off)
+        k3 += float((np.exp(off) - off - 1).sum())
+    assert figures.extra["logprob_difference_mean"] == pytest.approx(difference / count, rel=1e-4)
+    assert figures.extra["kl_to_sampler"] == pytest.approx(k3 / count, rel=1e-4)
 
 
 def test_training_makes_what_was_paid_likelier() -> None:

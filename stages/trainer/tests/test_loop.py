@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sluice_trainer.arrays import ContractError, Step, step_from
 from sluice_trainer.ledger import Ledger, LedgerError
-from sluice_trainer.loop import Endpoint, Figures, Trainer
+from sluice_trainer.loop import Endpoint, Figures, Trainer, annotation
 from sluice_trainer.proto import training_pb2 as pb
 from tests.conftest import records
 
@@ -42,7 +43,12 @@ class CountingBackend:
         self.fuse.point()
         self.applied.append([step.incarnation, step.number])
         self.fuse.point()
-        return Figures(loss=float(step.number), extra={"mine": 1.0})
+        data = [d for m in step.micro_batches for d in m.data]
+        return Figures(
+            loss=float(step.number),
+            extra={"mine": 1.0},
+            annotations=[annotation(d, np.full(len(d) + 3, -step.number)) for d in data],
+        )
 
     def save(self, folder: Path) -> None:
         self.fuse.point()
@@ -64,11 +70,16 @@ class Log:
     def __init__(self) -> None:
         self.reports: list[pb.TrainerReport] = []
         self.updates: list[pb.PolicyUpdate] = []
+        self.annotations: list[pb.TrainerAnnotation] = []
         self.fuse = Fuse(0)
 
     def report(self, m: pb.TrainerReport) -> None:
         self.fuse.point()
         self.reports.append(m)
+
+    def annotate(self, m: pb.TrainerAnnotation) -> None:
+        self.fuse.point()
+        self.annotations.append(m)
 
     def update(self, m: pb.PolicyUpdate) -> None:
         self.fuse.point()
@@ -90,13 +101,13 @@ def steps() -> list[Step]:
 
 def live(folder: Path, log: Log, fuse: Fuse) -> Trainer:
     log.fuse = fuse
-    trainer = Trainer("r", CountingBackend(fuse), Ledger(folder, "r", keep=2), log)
+    trainer = Trainer("r", CountingBackend(fuse), Ledger(folder, "r", keep=2), log, annotate=True)
     trainer.start()
     trainer.run(steps()[trainer.resume.get(0, 0) :])
     return trainer
 
 
-@pytest.mark.parametrize("between", range(1, 12))
+@pytest.mark.parametrize("between", range(1, 14))
 def test_killed_at_any_moment(tmp_path: Path, between: int) -> None:
     """The process dies at every point in turn, `between` points after each start."""
     log = Log()
@@ -125,6 +136,15 @@ def test_killed_at_any_moment(tmp_path: Path, between: int) -> None:
     }
     assert {(r.incarnation, r.step) for r in log.reports} == set(answers)
     assert all(r.extra["mine"] == 1 for r in log.reports if not r.skipped)
+    # Every trained step is annotated, at least once and always as the same.
+    assert {
+        (a.incarnation, a.step): np.frombuffer(a.logprobs, "<f4").tolist() for a in log.annotations
+    } == {k: [-float(k[1])] for k in answers if answers[k][1]}
+    assert all(
+        np.frombuffer(a.behaviour_logprobs, "<f4").tolist() == [-0.5] for a in log.annotations
+    )
+    versions = {(a.incarnation, a.step, a.policy_version) for a in log.annotations}
+    assert versions == {(i, n, v - 1) for (i, n), (v, t, _) in answers.items() if t}
     # Answers come in the order of the steps, repeats besides.
     order = [(u.incarnation, u.step) for u in log.updates]
     assert order == sorted(order)
@@ -144,6 +164,16 @@ def test_a_step_that_comes_again_is_answered_again_and_not_trained(tmp_path: Pat
     batch, micro = records([[ONE]], run="other")
     with pytest.raises(ContractError, match="other"):
         trainer.step(step_from(batch, micro))
+
+
+def test_another_batch_under_a_number_that_was_trained_is_refused(tmp_path: Path) -> None:
+    trainer = live(tmp_path, Log(), Fuse(0))
+    other = ([5, 6, 8], [0, 1], [0, -0.5], 2.0)
+    made_anew = step_from(*records([[other]], n=1, incarnation=1, step=3))
+    with pytest.raises(ContractError, match="made anew under old numbers"):
+        trainer.step(made_anew)
+    assert trainer.entry is not None
+    assert trainer.entry.digest == steps()[-1].digest.hex()
 
 
 def test_a_foreign_or_broken_ledger_is_refused(tmp_path: Path) -> None:

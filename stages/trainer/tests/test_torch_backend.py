@@ -48,14 +48,19 @@ def test_loss_and_step_are_those_of_the_reference() -> None:
     m = model()
     data = random_data(np.random.default_rng(1), 5, VOCABULARY)
     step = step_from(*records([data[:2], data[2:]], n=7))
-    want = 0.0
+    want, every = 0.0, list[Any]()
     for micro in step.micro_batches:
         p = [np.array(logprobs(m, [int(d.inputs[0]), *d.targets.tolist()])) for d in micro.data]
         want += micro_batch_loss(LossSpec(), step, micro, p)[0]
+        every += p
     before = [x.detach().clone() for x in m.parameters()]
     b = TorchBackend(m, torch.optim.SGD(m.parameters(), 0.1))
     figures = b.train(step)
     assert figures.loss == pytest.approx(want, rel=1e-4)
+    data_of = [d for micro in step.micro_batches for d in micro.data]
+    for d, a, p in zip(data_of, figures.annotations, every, strict=True):
+        assert a.logprobs == pytest.approx(p[d.mask], abs=1e-5)
+        assert (a.entropy > 0).all()
     moved = sum(float((x - y).norm() ** 2) for x, y in zip(m.parameters(), before, strict=True))
     assert moved**0.5 == pytest.approx(0.1 * figures.gradient_norm, rel=1e-3)
 

@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 from sluice_trainer.arrays import MicroBatch, Step
-from sluice_trainer.loop import Endpoint, Figures
+from sluice_trainer.loop import Annotation, Endpoint, Figures, annotation
 from sluice_trainer.losses.autodiff import Padded, loss, pad
 from sluice_trainer.losses.spec import LossSpec
 
@@ -68,7 +68,8 @@ class JaxBackend:
 
     def _gradient_of(self, step: Step) -> Any:
         """The compiled loss and gradient for a step's constants."""
-        key = (step.clip_low, step.clip_high, step.reduction)
+        spec = self.spec.asked(step.correction)
+        key = (step.clip_low, step.clip_high, step.reduction, spec)
         if key not in self._gradients:
 
             def micro_loss(
@@ -82,7 +83,7 @@ class JaxBackend:
                 value, figures = loss(
                     jnp,
                     jax.lax.stop_gradient,
-                    self.spec,
+                    spec,
                     step,
                     batch,
                     p,
@@ -92,8 +93,7 @@ class JaxBackend:
                 )
                 entropy = -(jnp.exp(every) * every).sum(-1)
                 figures["entropy_sum"] = (entropy * batch.mask).sum()
-                figures["mismatch_sum"] = (jnp.abs(p - batch.logprobs) * batch.mask).sum()
-                return value, figures
+                return value, (figures, p, entropy)
 
             self._gradients[key] = jax.jit(jax.value_and_grad(micro_loss, has_aux=True))
         return self._gradients[key]
@@ -107,15 +107,17 @@ class JaxBackend:
             "ratio_sum": 0.0,
             "entropy_sum": 0.0,
             "mismatch_sum": 0.0,
+            "kl_sum": 0.0,
             "clipped_low": 0.0,
             "clipped_high": 0.0,
         }
         most = {"ratio_max": 0.0, "ratio_off": 0.0}
         tokens = 0
+        annotations: list[Annotation] = []
         for m in step.micro_batches if micro is None else micro:
             padded = _as_jax(pad(m, to=self.round_to, rows=4))
             before = reference = None
-            if self.spec.correction is not None:
+            if self.spec.asked(step.correction).correction is not None:
                 before = self._logprobs(self.parameters, padded.inputs, padded.targets)
             if self.spec.kl > 0:
                 reference = self._logprobs(self.reference, padded.inputs, padded.targets)
@@ -126,12 +128,14 @@ class JaxBackend:
                 padded.advantages,
                 padded.mask,
             )
-            (v, figures), g = function(
+            (v, (figures, p, entropy)), g = function(
                 self.parameters, arrays, padded.scale, float(len(m.data)), before, reference
             )
             value += float(v)
             total = g if total is None else jax.tree.map(jnp.add, total, g)
             tokens += sum(int(d.mask.sum()) for d in m.data)
+            rows = zip(m.data, np.asarray(p), np.asarray(entropy), strict=False)
+            annotations += [annotation(d, x, e) for d, x, e in rows]
             for name in sums:
                 sums[name] += float(figures[name])
             for name in most:
@@ -145,7 +149,11 @@ class JaxBackend:
             clip_fraction_low=sums["clipped_low"] / n,
             clip_fraction_high=sums["clipped_high"] / n,
             entropy=sums["entropy_sum"] / n,
-            extra={"logprob_difference_mean": sums["mismatch_sum"] / n},
+            extra={
+                "logprob_difference_mean": sums["mismatch_sum"] / n,
+                "kl_to_sampler": sums["kl_sum"] / n,
+            },
+            annotations=annotations,
         )
 
     def train(self, step: Step) -> Figures:

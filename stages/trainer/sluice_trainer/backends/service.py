@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluice_trainer.arrays import Datum, MicroBatch, Step, TokenReduction
-from sluice_trainer.loop import Endpoint, Figures
+from sluice_trainer.loop import Endpoint, Figures, annotation
 from sluice_trainer.losses.numpy_reference import datum_loss
 from sluice_trainer.losses.spec import LossSpec
 
@@ -132,6 +132,11 @@ class ServiceBackend(ABC):
     def train(self, step: Step) -> Figures:
         if step.data == 0:
             raise ValueError(f"step {step.number} has no data: a service refuses an empty call")
+        if step.correction is not None:
+            raise ServiceError(
+                f"step {step.number} asks for a correction, and the service's losses have none: "
+                "batch with --correction none"
+            )
         data, config = self.data(step), self.config(step)
         output, optimised = self._try(
             f"step {step.number}", lambda client: self._step(client, data, config)
@@ -180,7 +185,7 @@ class ServiceBackend(ABC):
             out.extra["logprobs_missing"] = 1.0
             return out
         tokens, loss, ratios, off, low, high, surprise, mismatch = 0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0.0
-        most = 0.0
+        most = kl = 0.0
         for (m, d), o in zip(data_of(step), outputs, strict=True):
             p = np.asarray(o["logprobs"].to_numpy(), np.float64).reshape(-1)
             if len(p) != len(d):
@@ -193,13 +198,17 @@ class ServiceBackend(ABC):
             off = max(off, float(np.abs(one.ratios - 1).max()))
             low, high = low + one.clipped_low, high + one.clipped_high
             surprise -= float(p[d.mask].sum())
-            mismatch += float(np.abs(p - d.logprobs)[d.mask].sum())
+            delta = (p - d.logprobs)[d.mask]
+            mismatch += float(np.abs(delta).sum())
+            kl += float((np.exp(delta) - delta - 1).sum())
+            out.annotations.append(annotation(d, p))
         out.loss, out.ratio_mean, out.ratio_max, out.ratio_off = loss, ratios / tokens, most, off
         out.clip_fraction_low, out.clip_fraction_high = low / tokens, high / tokens
         # The mean of -p over tokens that this policy sampled: what can be known of entropy
         # without the whole distribution.
         out.entropy = surprise / tokens
         out.extra["logprob_difference_mean"] = mismatch / tokens
+        out.extra["kl_to_sampler"] = kl / tokens
         return out
 
     def save(self, folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from sluice_trainer.arrays import Step
-from sluice_trainer.loop import Endpoint, Figures
+from sluice_trainer.loop import Endpoint, Figures, annotation
 from sluice_trainer.losses.autodiff import Padded, loss, pad
 from sluice_trainer.losses.spec import LossSpec
 
@@ -69,21 +69,26 @@ class TorchBackend:
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         out, tokens = Figures(ratio_mean=0.0, ratio_max=0.0), 0
-        mismatch = 0.0
+        mismatch = kl = 0.0
+        spec = self.spec.asked(step.correction)
         for m in step.micro_batches:
             b = self._batch(pad(m))
-            before = self._logprobs(self.model, b) if self.spec.correction else None
+            before = self._logprobs(self.model, b) if spec.correction else None
             reference = self._logprobs(self.reference, b) if self.spec.kl > 0 else None
             every = self._every_logprob(self.model, b.inputs)
             p = every.gather(-1, b.targets[..., None])[..., 0]
             value, figures = loss(
-                torch, lambda x: x.detach(), self.spec, step, b, p, len(m.data), before, reference
+                torch, lambda x: x.detach(), spec, step, b, p, len(m.data), before, reference
             )
             value.backward()
             out.loss += float(value.detach())
             with torch.no_grad():
-                out.entropy += float((-(every.exp() * every).sum(-1) * b.mask).sum())
-                mismatch += float(((p - b.logprobs).abs() * b.mask).sum())
+                entropy = -(every.exp() * every).sum(-1)
+                out.entropy += float((entropy * b.mask).sum())
+                rows = zip(m.data, p.detach().cpu().numpy(), entropy.cpu().numpy(), strict=True)
+                out.annotations += [annotation(d, x, e) for d, x, e in rows]
+            mismatch += float(figures["mismatch_sum"])
+            kl += float(figures["kl_sum"])
             tokens += sum(int(d.mask.sum()) for d in m.data)
             out.ratio_mean += float(figures["ratio_sum"])
             out.ratio_max = max(out.ratio_max, float(figures["ratio_max"]))
@@ -93,6 +98,7 @@ class TorchBackend:
         for name in ("entropy", "ratio_mean", "clip_fraction_low", "clip_fraction_high"):
             setattr(out, name, getattr(out, name) / max(tokens, 1))
         out.extra["logprob_difference_mean"] = mismatch / max(tokens, 1)
+        out.extra["kl_to_sampler"] = kl / max(tokens, 1)
         most = self.max_norm if self.max_norm is not None else float("inf")
         out.gradient_norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), most))
         self.optimizer.step()

@@ -113,10 +113,14 @@ def loss(
     per_datum = total.sum(-1)
     if step.reduction is TokenReduction.MEAN:
         per_datum = per_datum / counts
+    off = stop_gradient(logprobs - batch.logprobs) * mask
     figures = {
         "ratio_sum": stop_gradient((ratio * mask).sum()),
         "ratio_max": stop_gradient((ratio * mask).max()),
         "ratio_off": stop_gradient((abs(ratio - 1) * mask).max()),
+        # Of KL(sampler || these weights), never below 0: k3 of the module's docstring.
+        "kl_sum": stop_gradient(((xp.exp(off) - off - 1) * mask).sum()),
+        "mismatch_sum": stop_gradient((abs(off) * mask).sum()),
         "clipped_low": stop_gradient((below * mask).sum()),
         "clipped_high": stop_gradient((above * mask).sum()),
     }

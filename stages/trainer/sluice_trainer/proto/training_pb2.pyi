@@ -43,6 +43,12 @@ class BatchFate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     BATCH_FATE_TOO_LONG: _ClassVar[BatchFate]
     BATCH_FATE_NO_POLICY_TOKENS: _ClassVar[BatchFate]
     BATCH_FATE_CUSTODY: _ClassVar[BatchFate]
+
+class CorrectionKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CORRECTION_KIND_UNSPECIFIED: _ClassVar[CorrectionKind]
+    CORRECTION_KIND_TRUNCATE: _ClassVar[CorrectionKind]
+    CORRECTION_KIND_MASK: _ClassVar[CorrectionKind]
 CLOSING_UNSPECIFIED: Closing
 CLOSING_USED: Closing
 CLOSING_DEGENERATE: Closing
@@ -63,6 +69,9 @@ BATCH_FATE_STALE: BatchFate
 BATCH_FATE_TOO_LONG: BatchFate
 BATCH_FATE_NO_POLICY_TOKENS: BatchFate
 BATCH_FATE_CUSTODY: BatchFate
+CORRECTION_KIND_UNSPECIFIED: CorrectionKind
+CORRECTION_KIND_TRUNCATE: CorrectionKind
+CORRECTION_KIND_MASK: CorrectionKind
 
 class GroupMember(_message.Message):
     __slots__ = ("scored", "taken_at")
@@ -149,7 +158,7 @@ class MemberBatched(_message.Message):
     def __init__(self, slot: _Optional[int] = ..., sample_index: _Optional[int] = ..., copy: _Optional[int] = ..., fate: _Optional[_Union[BatchFate, str]] = ..., detail: _Optional[str] = ..., micro_batch: _Optional[int] = ..., loss_tokens: _Optional[int] = ..., staleness: _Optional[int] = ...) -> None: ...
 
 class StepBatch(_message.Message):
-    __slots__ = ("run_id", "incarnation", "step", "micro_batches", "n", "clip_low", "clip_high", "token_reduction", "policy_version_min", "policy_version_max", "groups_used", "groups_degenerate", "groups_dropped", "members", "data", "loss_tokens", "padded_tokens", "batched_at", "protocol_faults", "infra_errors")
+    __slots__ = ("run_id", "incarnation", "step", "micro_batches", "n", "clip_low", "clip_high", "token_reduction", "policy_version_min", "policy_version_max", "groups_used", "groups_degenerate", "groups_dropped", "members", "data", "loss_tokens", "padded_tokens", "batched_at", "protocol_faults", "infra_errors", "digest", "correction")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
@@ -170,6 +179,8 @@ class StepBatch(_message.Message):
     BATCHED_AT_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FAULTS_FIELD_NUMBER: _ClassVar[int]
     INFRA_ERRORS_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    CORRECTION_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     incarnation: int
     step: int
@@ -190,10 +201,24 @@ class StepBatch(_message.Message):
     batched_at: _timestamp_pb2.Timestamp
     protocol_faults: int
     infra_errors: int
-    def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., micro_batches: _Optional[int] = ..., n: _Optional[int] = ..., clip_low: _Optional[float] = ..., clip_high: _Optional[float] = ..., token_reduction: _Optional[_Union[TokenReduction, str]] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ..., groups_used: _Optional[int] = ..., groups_degenerate: _Optional[int] = ..., groups_dropped: _Optional[int] = ..., members: _Optional[_Iterable[_Union[MemberBatched, _Mapping]]] = ..., data: _Optional[int] = ..., loss_tokens: _Optional[int] = ..., padded_tokens: _Optional[int] = ..., batched_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., protocol_faults: _Optional[int] = ..., infra_errors: _Optional[int] = ...) -> None: ...
+    digest: bytes
+    correction: Correction
+    def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., micro_batches: _Optional[int] = ..., n: _Optional[int] = ..., clip_low: _Optional[float] = ..., clip_high: _Optional[float] = ..., token_reduction: _Optional[_Union[TokenReduction, str]] = ..., policy_version_min: _Optional[int] = ..., policy_version_max: _Optional[int] = ..., groups_used: _Optional[int] = ..., groups_degenerate: _Optional[int] = ..., groups_dropped: _Optional[int] = ..., members: _Optional[_Iterable[_Union[MemberBatched, _Mapping]]] = ..., data: _Optional[int] = ..., loss_tokens: _Optional[int] = ..., padded_tokens: _Optional[int] = ..., batched_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., protocol_faults: _Optional[int] = ..., infra_errors: _Optional[int] = ..., digest: _Optional[bytes] = ..., correction: _Optional[_Union[Correction, _Mapping]] = ...) -> None: ...
+
+class Correction(_message.Message):
+    __slots__ = ("kind", "by_sequence", "low", "high")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    BY_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    kind: CorrectionKind
+    by_sequence: bool
+    low: float
+    high: float
+    def __init__(self, kind: _Optional[_Union[CorrectionKind, str]] = ..., by_sequence: _Optional[bool] = ..., low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
 
 class MicroBatch(_message.Message):
-    __slots__ = ("run_id", "incarnation", "step", "index", "data", "padded_tokens", "scale", "clip_low", "clip_high", "token_reduction")
+    __slots__ = ("run_id", "incarnation", "step", "index", "data", "padded_tokens", "scale", "clip_low", "clip_high", "token_reduction", "digest")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
@@ -204,6 +229,7 @@ class MicroBatch(_message.Message):
     CLIP_LOW_FIELD_NUMBER: _ClassVar[int]
     CLIP_HIGH_FIELD_NUMBER: _ClassVar[int]
     TOKEN_REDUCTION_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     incarnation: int
     step: int
@@ -214,7 +240,8 @@ class MicroBatch(_message.Message):
     clip_low: float
     clip_high: float
     token_reduction: TokenReduction
-    def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., index: _Optional[int] = ..., data: _Optional[_Iterable[_Union[Datum, _Mapping]]] = ..., padded_tokens: _Optional[int] = ..., scale: _Optional[float] = ..., clip_low: _Optional[float] = ..., clip_high: _Optional[float] = ..., token_reduction: _Optional[_Union[TokenReduction, str]] = ...) -> None: ...
+    digest: bytes
+    def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., index: _Optional[int] = ..., data: _Optional[_Iterable[_Union[Datum, _Mapping]]] = ..., padded_tokens: _Optional[int] = ..., scale: _Optional[float] = ..., clip_low: _Optional[float] = ..., clip_high: _Optional[float] = ..., token_reduction: _Optional[_Union[TokenReduction, str]] = ..., digest: _Optional[bytes] = ...) -> None: ...
 
 class Datum(_message.Message):
     __slots__ = ("slot", "sample_index", "copy", "input_tokens", "target_tokens", "behaviour_logprobs", "advantages", "loss_mask", "policy_version_min", "policy_version_max")
@@ -306,6 +333,32 @@ class TrainerReport(_message.Message):
     reported_at: _timestamp_pb2.Timestamp
     extra: _containers.ScalarMap[str, float]
     def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., policy_version: _Optional[int] = ..., skipped: _Optional[bool] = ..., loss: _Optional[float] = ..., ratio_mean: _Optional[float] = ..., ratio_max: _Optional[float] = ..., clip_fraction_low: _Optional[float] = ..., clip_fraction_high: _Optional[float] = ..., entropy: _Optional[float] = ..., gradient_norm: _Optional[float] = ..., data: _Optional[int] = ..., loss_tokens: _Optional[int] = ..., duration_ms: _Optional[float] = ..., reported_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., extra: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
+class TrainerAnnotation(_message.Message):
+    __slots__ = ("run_id", "incarnation", "step", "slot", "sample_index", "copy", "policy_version", "logprobs", "behaviour_logprobs", "entropy", "annotated_at")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    SLOT_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_INDEX_FIELD_NUMBER: _ClassVar[int]
+    COPY_FIELD_NUMBER: _ClassVar[int]
+    POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    BEHAVIOUR_LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    ENTROPY_FIELD_NUMBER: _ClassVar[int]
+    ANNOTATED_AT_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    incarnation: int
+    step: int
+    slot: int
+    sample_index: int
+    copy: int
+    policy_version: int
+    logprobs: bytes
+    behaviour_logprobs: bytes
+    entropy: bytes
+    annotated_at: _timestamp_pb2.Timestamp
+    def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., slot: _Optional[int] = ..., sample_index: _Optional[int] = ..., copy: _Optional[int] = ..., policy_version: _Optional[int] = ..., logprobs: _Optional[bytes] = ..., behaviour_logprobs: _Optional[bytes] = ..., entropy: _Optional[bytes] = ..., annotated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class DeadLetter(_message.Message):
     __slots__ = ("stage", "source_topic", "source_partition", "source_offset", "key", "value", "headers", "error_type", "error", "delivery_count", "origin", "failed_at")

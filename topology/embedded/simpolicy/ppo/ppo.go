@@ -12,7 +12,7 @@ import (
 )
 
 // ErrBatch: a step's micro-batches are not what its StepBatch announced.
-var ErrBatch = errors.New("micro-batches do not fit their StepBatch")
+var ErrBatch = errors.New("micro-batches do not fit their StepBatch, or cannot be trained on")
 
 // Config is how a step is trained.
 type Config struct {
@@ -63,10 +63,14 @@ type Report struct {
 	ForeignTokens  int
 }
 
-// Check says whether the micro-batches are all that the StepBatch announced.
+// Check says whether the micro-batches are all that the StepBatch announced, and can be
+// trained on as it says.
 func Check(step *sluicev1.StepBatch, micro []*sluicev1.MicroBatch) error {
 	if uint32(len(micro)) != step.GetMicroBatches() {
 		return fmt.Errorf("%w: %d of %d", ErrBatch, len(micro), step.GetMicroBatches())
+	}
+	if c := step.GetCorrection(); c != nil {
+		return fmt.Errorf("%w: it asks for a correction (%s), and the stand-in knows none: batch with --correction none", ErrBatch, c.GetKind())
 	}
 	for i, m := range micro {
 		switch {
