@@ -25,7 +25,7 @@ func builtIn(t *testing.T) topology.Topology {
 func TestTheBuiltInTopologyHoldsEveryTopicAndStage(t *testing.T) {
 	top := builtIn(t)
 	want := strings.Fields(`advantage-grouper-changelog close-requests code-calls code-results dead-letters grouped policy-updates ppo-batcher-changelog
-		ppo-batches prompts reward-scorer-changelog runs scored stage-status trainer-reports trajectories`)
+		ppo-batches prompts reward-scorer-changelog runs scored stage-status trainer-annotations trainer-reports trajectories`)
 	if got := slices.Sorted(maps.Keys(top.Topics)); !slices.Equal(got, want) {
 		t.Errorf("topics %q, want %q", got, want)
 	}
@@ -49,9 +49,9 @@ func TestEveryTopicIsWrittenAndReadBySomebodyKnown(t *testing.T) {
 			written[name] = true
 		}
 	}
-	// The trainer is not ours: it reads ppo-batches and writes the other two.
+	// The trainer is not ours: it reads ppo-batches and writes the others.
 	// Requests are written by hand, with sluice close.
-	byTrainer := map[string]bool{"policy-updates": true, "trainer-reports": true, "close-requests": true}
+	byTrainer := map[string]bool{"policy-updates": true, "trainer-reports": true, "trainer-annotations": true, "close-requests": true}
 	for name, tp := range top.Topics {
 		if !written[name] && !byTrainer[name] {
 			t.Errorf("nobody writes %s", name)

@@ -78,7 +78,7 @@ func (r Record) Facts() Facts {
 		return Facts{o, true}
 	}
 	switch r.Type() {
-	case "StepBatch", "MicroBatch", "PolicyUpdate", "TrainerReport":
+	case "StepBatch", "MicroBatch", "PolicyUpdate", "TrainerReport", "TrainerAnnotation":
 		if g, ok := stepOf(r.Value); ok {
 			return Facts{&sluicev1.Origin{Group: g}, true}
 		}

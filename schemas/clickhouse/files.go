@@ -16,7 +16,7 @@ import (
 var files embed.FS
 
 // ViewsVersion rises with every change to a file in views/.
-const ViewsVersion = 5
+const ViewsVersion = 6
 
 // file is one numbered SQL file.
 type file struct {

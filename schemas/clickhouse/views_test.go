@@ -128,6 +128,18 @@ var handWorked = []struct {
 		[]string{"1 | 5 | 2 | 3 | 0.4"},
 	},
 	{
+		// d is ln 2, 0 (11, its later row) and -ln 2 (12); k3 of them 1 - ln 2, 0 and
+		// ln 2 - 0.5.
+		"how far sampler and trainer are from each other, by trajectory",
+		"SELECT copy, tokens, round(mismatch_mean, 4), round(mismatch_abs_mean, 4), round(mismatch_abs_max, 4), round(kl, 4), round(ratio_max, 4), outside_low, outside_high, entropy_mean FROM mismatch_by_trajectory ORDER BY copy",
+		[]string{"11 | 2 | 0.3466 | 0.3466 | 0.6931 | 0.1534 | 2 | 0 | 1 | 1", "12 | 1 | -0.6931 | 0.6931 | 0.6931 | 0.1931 | 0.5 | 1 | 0 | \\N"},
+	},
+	{
+		"how far sampler and trainer are from each other, by step",
+		"SELECT step, data, tokens, round(mismatch_mean, 4) + 0, round(mismatch_abs_mean, 4), round(mismatch_abs_max, 4), round(kl, 4), round(ratio_max, 4), round(outside_low_share, 4), round(outside_high_share, 4), entropy_mean FROM mismatch_by_step",
+		[]string{"1 | 2 | 3 | 0 | 0.4621 | 0.6931 | 0.1667 | 2 | 0.3333 | 0.3333 | 1"},
+	},
+	{
 		"where the time of a trajectory went",
 		"SELECT waited_ms, sampling_ms, executing_ms, exec_waiting_ms, moving_ms, scoring_ms, grouping_ms, closing_ms, batching_ms FROM trajectory_phases WHERE copy = 11",
 		[]string{"1000 | 6000 | 40 | 10 | 1950 | 1000 | 1000 | 1000 | 3000"},

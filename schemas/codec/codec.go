@@ -81,6 +81,8 @@ func New(typeName string) proto.Message {
 		return &sluicev1.PolicyUpdate{}
 	case "TrainerReport":
 		return &sluicev1.TrainerReport{}
+	case "TrainerAnnotation":
+		return &sluicev1.TrainerAnnotation{}
 	case "DeadLetter":
 		return &sluicev1.DeadLetter{}
 	case "StageStatus":

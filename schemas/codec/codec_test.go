@@ -107,6 +107,7 @@ func examples() []proto.Message {
 			}},
 		},
 		&sluicev1.PolicyUpdate{RunId: "demo", Step: 3, PolicyVersion: 4, Trained: true, PublishedAt: at},
+		&sluicev1.TrainerAnnotation{RunId: "demo", Step: 3, SampleIndex: 1, Copy: 7, PolicyVersion: 3, Logprobs: tokens.Floats(-0.5), BehaviourLogprobs: tokens.Floats(-0.25), Entropy: tokens.Floats(0.1), AnnotatedAt: at},
 		&sluicev1.TrainerReport{RunId: "demo", Step: 3, PolicyVersion: 4, Extra: map[string]float64{"b": 2, "a": 1}},
 		&sluicev1.DeadLetter{Stage: "sampler", SourceTopic: "prompts", Key: []byte("q-17"), ErrorType: "undecodable", Value: []byte{0xff}},
 	}
@@ -168,7 +169,7 @@ func TestKeysAndOrigins(t *testing.T) {
 	want := map[string]string{
 		"Prompt": "q-17", "CodeCall": "q-17", "CodeResult": "q-17", "Trajectory": "q-17", "Scored": "q-17",
 		"GroupMember": "demo", "GroupClosed": "demo", "StepBatch": "demo", "MicroBatch": "demo",
-		"PolicyUpdate": "demo", "TrainerReport": "demo", "DeadLetter": "q-17",
+		"PolicyUpdate": "demo", "TrainerReport": "demo", "TrainerAnnotation": "demo", "DeadLetter": "q-17",
 	}
 	for _, m := range examples() {
 		if got := Key(m); got != want[TypeName(m)] {

@@ -46,6 +46,8 @@ func Validate(m proto.Message) error {
 		err = checkStep(m)
 	case *sluicev1.TrainerReport:
 		err = checkStep(m)
+	case *sluicev1.TrainerAnnotation:
+		err = checkAnnotation(m)
 	case *sluicev1.DeadLetter:
 		if m.GetStage() == "" || m.GetErrorType() == "" {
 			err = fmt.Errorf("stage or error_type is missing")
@@ -317,6 +319,26 @@ func checkStepBatch(b *sluicev1.StepBatch) error {
 	}
 	if b.GetMicroBatches() > 0 && b.GetN() == 0 {
 		return fmt.Errorf("n is 0 though there are %d micro-batches", b.GetMicroBatches())
+	}
+	return nil
+}
+
+func checkAnnotation(a *sluicev1.TrainerAnnotation) error {
+	if err := checkStep(a); err != nil {
+		return err
+	}
+	lp, behaviour, entropy := a.GetLogprobs(), a.GetBehaviourLogprobs(), a.GetEntropy()
+	if n := len(lp); n == 0 || n%tokens.Size != 0 || len(behaviour) != n || (len(entropy) != n && len(entropy) != 0) {
+		return fmt.Errorf("%d bytes of logprobs, %d of behaviour_logprobs, %d of entropy: want equally many values of %d bytes, and above 0; of entropy also none",
+			len(lp), len(behaviour), len(entropy), tokens.Size)
+	}
+	for _, f := range []struct {
+		name   string
+		values []byte
+	}{{"logprobs", lp}, {"behaviour_logprobs", behaviour}, {"entropy", entropy}} {
+		if err := checkFinite(f.name, f.values); err != nil {
+			return err
+		}
 	}
 	return nil
 }

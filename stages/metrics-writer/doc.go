@@ -1,7 +1,7 @@
 // Command metrics-writer puts what happened into ClickHouse.
 //
-// It reads the topics scored, grouped, ppo-batches, trainer-reports, policy-updates and
-// dead-letters (committed records only), and writes rows of the tables of
+// It reads the topics scored, grouped, ppo-batches, trainer-reports,
+// trainer-annotations, policy-updates and dead-letters (committed records only), and writes rows of the tables of
 // schemas/clickhouse; what does not decode goes to dead-letters.
 //
 // It promises that every record's rows are there once, whatever was killed: a range of

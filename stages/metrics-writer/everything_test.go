@@ -82,11 +82,12 @@ func everything(step uint64) batchOf {
 				GroupsUsed: 1, Members: []*sluicev1.MemberBatched{member(long), member(short)}, Data: 2, LossTokens: 4, PaddedTokens: 6, BatchedAt: at(70)}},
 			{Topic: "ppo-batches", Body: &sluicev1.MicroBatch{RunId: "run", Step: step, Data: []*sluicev1.Datum{datum(long, 1), datum(short, -1)}, PaddedTokens: 6, Scale: 1, ClipLow: 0.8, ClipHigh: 1.28, TokenReduction: sluicev1.TokenReduction_TOKEN_REDUCTION_SUM}},
 			{Topic: "trainer-reports", Body: &sluicev1.TrainerReport{RunId: "run", Step: step, PolicyVersion: uint32(step + 1), Loss: 0.1, Extra: map[string]float64{"kl": 0.01}, ReportedAt: at(80)}},
+			{Topic: "trainer-annotations", Body: &sluicev1.TrainerAnnotation{RunId: "run", Step: step, Copy: long.GetCopy(), PolicyVersion: uint32(step), Logprobs: tokens.Floats(-0.5, -0.3), BehaviourLogprobs: tokens.Floats(-0.5, -0.25), Entropy: tokens.Floats(0.7, 0.6), AnnotatedAt: at(79)}},
 			{Topic: "policy-updates", Body: &sluicev1.PolicyUpdate{RunId: "run", Step: step, PolicyVersion: uint32(step + 1), Trained: true, PublishedAt: at(81)}},
 			{Topic: "dead-letters", Body: &sluicev1.DeadLetter{Stage: "sampler", SourceTopic: "prompts", SourceOffset: int64(step), Key: []byte{0xff}, Value: []byte(hostile), ErrorType: "undecodable", Error: hostile,
 				Headers: []*sluicev1.RecordHeader{{Key: "h", Value: []byte{0xff}}}, FailedAt: at(5)}},
 		},
 		rows: map[string]uint64{"trajectories": 2, "turns": 4, "group_members": 2, "groups": 1, "group_fates": 2, "step_batches": 1, "batch_members": 2,
-			"micro_batches": 1, "trainer_reports": 1, "policy_updates": 1, "dead_letters": 1},
+			"micro_batches": 1, "trainer_reports": 1, "trainer_annotations": 1, "policy_updates": 1, "dead_letters": 1},
 	}
 }

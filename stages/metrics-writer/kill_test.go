@@ -136,7 +136,7 @@ func (b *bench) kills() {
 	t := b.t
 	want := map[string]uint64{}
 	points := []string{"trajectories", "turns", "group_members", "groups", "group_fates",
-		"step_batches", "batch_members", "micro_batches", "trainer_reports", "policy_updates", "dead_letters"}
+		"step_batches", "batch_members", "micro_batches", "trainer_reports", "trainer_annotations", "policy_updates", "dead_letters"}
 	if b.protocol == clickhouse.HTTP {
 		points = append([]string{"formed", "pending", "letters", "written", "committed"}, points...)
 	}

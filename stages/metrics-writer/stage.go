@@ -15,7 +15,7 @@ import (
 const about = `metrics-writer puts what happened into ClickHouse: trajectories and their turns,
 groups, batches, the trainer's reports, dead letters.
 
-Reads scored, grouped, ppo-batches, trainer-reports, policy-updates and dead-letters;
+Reads scored, grouped, ppo-batches, trainer-reports, trainer-annotations, policy-updates and dead-letters;
 writes ClickHouse tables, and dead letters of what does not decode. Every record's rows
 are there once, whatever was killed. While ClickHouse is away it waits; one that refuses
 the user, its password or its rights at start ends it (exit code 3), and one that does so

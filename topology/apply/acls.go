@@ -20,7 +20,7 @@ import (
 const Trainer = "trainer"
 
 // trainer is what a trainer reads and writes.
-var trainer = topology.Stage{Reads: []string{"ppo-batches"}, Writes: []string{"policy-updates", "trainer-reports"}}
+var trainer = topology.Stage{Reads: []string{"ppo-batches"}, Writes: []string{"policy-updates", "trainer-reports", "trainer-annotations"}}
 
 // ACL is one right of a principal.
 type ACL struct {

@@ -57,9 +57,9 @@ INSERT INTO group_fates (source_topic, source_offset, event_time, run_id, step, 
 ('grouped', 4, '2026-11-01 12:00:14', 'r', 1, 2, 1, 0,  'train', 'missing',     0,  0),
 ('grouped', 5, '2026-11-01 12:00:23', 'r', 2, 0, 0, 41, 'train', 'degenerate',  1,  0);
 
-INSERT INTO step_batches (source_topic, source_offset, event_time, run_id, step, micro_batches, n, data, loss_tokens, padded_tokens, batched_at) VALUES
-('ppo-batches', 0, '2026-11-01 12:00:15', 'r', 1, 1, 5, 2, 50, 200, '2026-11-01 12:00:15'),
-('ppo-batches', 2, '2026-11-01 12:00:25', 'r', 2, 0, 0, 0, 0,  0,   '2026-11-01 12:00:25');
+INSERT INTO step_batches (source_topic, source_offset, event_time, run_id, step, micro_batches, n, clip_low, clip_high, data, loss_tokens, padded_tokens, batched_at) VALUES
+('ppo-batches', 0, '2026-11-01 12:00:15', 'r', 1, 1, 5, 0.8, 1.28, 2, 50, 200, '2026-11-01 12:00:15'),
+('ppo-batches', 2, '2026-11-01 12:00:25', 'r', 2, 0, 0, 0.8, 1.28, 0, 0,  0,   '2026-11-01 12:00:25');
 
 INSERT INTO batch_members (source_topic, source_offset, event_time, run_id, step, slot, sample_index, copy, fate, detail, loss_tokens) VALUES
 ('ppo-batches', 0, '2026-11-01 12:00:15', 'r', 1, 0, 0, 11, 'trained',  '', 30),
@@ -75,3 +75,9 @@ INSERT INTO policy_updates (source_topic, source_offset, event_time, run_id, ste
 INSERT INTO dead_letters (source_topic, source_offset, event_time, stage, failed_topic, failed_offset, error_type, run_id) VALUES
 ('dead-letters', 0, '2026-11-01 12:00:03', 'sampler', 'prompts', 7, 'undecodable', 'r'),
 ('dead-letters', 1, '2026-11-01 12:00:03', 'sampler', 'prompts', 8, 'undecodable', '');
+
+-- Annotated: 11 twice (the later row counts) and 12; with d = ln 2, 0 and d = ln 0.5.
+INSERT INTO trainer_annotations (source_topic, source_partition, source_offset, event_time, run_id, step, slot, sample_index, copy, policy_version, logprobs, behaviour_logprobs, entropy) VALUES
+('trainer-annotations', 0, 0, '2026-11-01 12:00:16', 'r', 1, 0, 0, 11, 1, [-9, -9], [-1, -0.5], [0.5, 1.5]),
+('trainer-annotations', 0, 1, '2026-11-01 12:00:17', 'r', 1, 0, 0, 11, 1, [-0.30685282, -0.5], [-1, -0.5], [0.5, 1.5]),
+('trainer-annotations', 0, 2, '2026-11-01 12:00:17', 'r', 1, 0, 1, 12, 1, [-1.6931472], [-1], []);

@@ -6,7 +6,7 @@ import "reflect"
 func Tables() []Row {
 	return []Row{
 		&Trajectory{}, &Turn{}, &GroupMember{}, &Group{}, &GroupFate{}, &StepBatch{}, &BatchMember{}, &MicroBatch{},
-		&TrainerReport{}, &PolicyUpdate{}, &DeadLetter{},
+		&TrainerReport{}, &TrainerAnnotation{}, &PolicyUpdate{}, &DeadLetter{},
 		&ReplayScore{}, &ReplayGroup{}, &ReplayGroupFate{}, &ReplayStepBatch{}, &ReplayBatchMember{},
 	}
 }

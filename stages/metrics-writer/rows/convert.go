@@ -2,6 +2,8 @@ package rows
 
 import (
 	"bytes"
+	"encoding/hex"
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -29,6 +31,8 @@ func Of(m proto.Message, source Source) []Row {
 		return []Row{ofMicroBatch(m, source)}
 	case *sluicev1.TrainerReport:
 		return []Row{ofTrainerReport(m, source)}
+	case *sluicev1.TrainerAnnotation:
+		return []Row{ofTrainerAnnotation(m, source)}
 	case *sluicev1.PolicyUpdate:
 		return []Row{ofPolicyUpdate(m, source)}
 	case *sluicev1.DeadLetter:
@@ -128,6 +132,7 @@ func ofStepBatch(m *sluicev1.StepBatch, source Source) []Row {
 		GroupsUsed: m.GetGroupsUsed(), GroupsDegenerate: m.GetGroupsDegenerate(), GroupsDropped: m.GetGroupsDropped(),
 		Data: m.GetData(), LossTokens: m.GetLossTokens(), PaddedTokens: m.GetPaddedTokens(), BatchedAt: when(m.GetBatchedAt()),
 		ProtocolFaults: m.GetProtocolFaults(), InfraErrors: m.GetInfraErrors(),
+		Digest: hex.EncodeToString(m.GetDigest()), Correction: correction(m.GetCorrection()),
 	}}
 	for _, b := range m.GetMembers() {
 		out = append(out, &BatchMember{
@@ -165,6 +170,27 @@ func ofTrainerReport(m *sluicev1.TrainerReport, source Source) *TrainerReport {
 		Entropy: m.GetEntropy(), GradientNorm: m.GetGradientNorm(), Data: m.GetData(), LossTokens: m.GetLossTokens(),
 		DurationMS: m.GetDurationMs(), Extra: m.GetExtra(), ReportedAt: when(m.GetReportedAt()),
 	}
+}
+
+func ofTrainerAnnotation(m *sluicev1.TrainerAnnotation, source Source) *TrainerAnnotation {
+	return &TrainerAnnotation{
+		Source:        source.at(m.GetAnnotatedAt()),
+		Member:        Member{Step: Step{RunID: m.GetRunId(), Incarnation: m.GetIncarnation(), Step: m.GetStep()}, Slot: m.GetSlot(), SampleIndex: m.GetSampleIndex(), Copy: m.GetCopy()},
+		PolicyVersion: m.GetPolicyVersion(), Logprobs: tokens.ReadFloats(m.GetLogprobs()), BehaviourLogprobs: tokens.ReadFloats(m.GetBehaviourLogprobs()),
+		Entropy: tokens.ReadFloats(m.GetEntropy()), AnnotatedAt: when(m.GetAnnotatedAt()),
+	}
+}
+
+// correction is a correction in words; empty: none.
+func correction(c *sluicev1.Correction) string {
+	if c == nil {
+		return ""
+	}
+	by := "token"
+	if c.GetBySequence() {
+		by = "sequence"
+	}
+	return fmt.Sprintf("%s by %s, %g to %g", schemas.EnumText(c.GetKind()), by, c.GetLow(), c.GetHigh())
 }
 
 func ofPolicyUpdate(m *sluicev1.PolicyUpdate, source Source) *PolicyUpdate {

@@ -228,6 +228,8 @@ type StepBatch struct {
 	BatchedAt        *time.Time `ch:"batched_at"`
 	ProtocolFaults   uint32     `ch:"protocol_faults"`
 	InfraErrors      uint32     `ch:"infra_errors"`
+	Digest           string     `ch:"digest"`
+	Correction       string     `ch:"correction"`
 }
 
 // Table is step_batches.
@@ -288,6 +290,20 @@ type TrainerReport struct {
 
 // Table is trainer_reports.
 func (*TrainerReport) Table() string { return "trainer_reports" }
+
+// TrainerAnnotation is a row of trainer_annotations.
+type TrainerAnnotation struct {
+	Source
+	Member
+	PolicyVersion     uint32     `ch:"policy_version"`
+	Logprobs          []float32  `ch:"logprobs"`
+	BehaviourLogprobs []float32  `ch:"behaviour_logprobs"`
+	Entropy           []float32  `ch:"entropy"`
+	AnnotatedAt       *time.Time `ch:"annotated_at"`
+}
+
+// Table is trainer_annotations.
+func (*TrainerAnnotation) Table() string { return "trainer_annotations" }
 
 // PolicyUpdate is a row of policy_updates.
 type PolicyUpdate struct {

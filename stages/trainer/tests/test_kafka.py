@@ -54,7 +54,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
         admin = AdminClient({"bootstrap.servers": brokers})
         topics = [NewTopic(f"t.{n}", 4, 1) for n in ("ppo-batches", "policy-updates")]
-        topics.append(NewTopic("t.trainer-reports", 1, 1))
+        topics += [NewTopic(f"t.trainer-{n}", 1, 1) for n in ("reports", "annotations")]
         for future in admin.create_topics(topics).values():
             future.result(30)
         yield Kafka(brokers, "t.")
@@ -92,7 +92,11 @@ def test_committed_steps_are_trained_once_and_answered(kafka: Kafka, tmp_path: P
 
     def life(want: int) -> Trainer:
         trainer = Trainer(
-            "r", CountingBackend(Fuse(0)), Ledger(tmp_path, "r"), KafkaPublisher(kafka)
+            "r",
+            CountingBackend(Fuse(0)),
+            Ledger(tmp_path, "r"),
+            KafkaPublisher(kafka),
+            annotate=True,
         )
         trainer.start()
         deadline = time.monotonic() + 60
@@ -118,18 +122,24 @@ def test_committed_steps_are_trained_once_and_answered(kafka: Kafka, tmp_path: P
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": kafka.brokers, "group.id": "t", "auto.offset.reset": "earliest"}
     )
-    consumer.subscribe([kafka.topic("policy-updates")])
+    consumer.subscribe([kafka.topic("policy-updates"), kafka.topic("trainer-annotations")])
+    annotated = set[tuple[int, int]]()
     answers: dict[int, tuple[int, bool]] = {}
     deadline = time.monotonic() + 60
-    while set(answers) != {1, 2, 3} and time.monotonic() < deadline:
+    while (set(answers) != {1, 2, 3} or len(annotated) < 3) and time.monotonic() < deadline:
         m = consumer.poll(0.5)
         if m is None or m.error():
             continue
-        u = pb.PolicyUpdate.FromString(m.value())
         assert m.key() == b"r"
+        if m.topic() == kafka.topic("trainer-annotations"):
+            a = pb.TrainerAnnotation.FromString(m.value())
+            annotated.add((a.step, a.copy))
+            continue
+        u = pb.PolicyUpdate.FromString(m.value())
         assert answers.setdefault(u.step, (u.policy_version, u.trained)) == (
             u.policy_version,
             u.trained,
         )
     consumer.close()
+    assert annotated == {(1, 1), (1, 2), (3, 1)}
     assert answers == {1: (1, True), 2: (1, False), 3: (2, True)}
