@@ -169,7 +169,7 @@ func TestKeysAndOrigins(t *testing.T) {
 	want := map[string]string{
 		"Prompt": "q-17", "CodeCall": "q-17", "CodeResult": "q-17", "Trajectory": "q-17", "Scored": "q-17",
 		"GroupMember": "demo", "GroupClosed": "demo", "StepBatch": "demo", "MicroBatch": "demo",
-		"PolicyUpdate": "demo", "TrainerReport": "demo", "TrainerAnnotation": "demo", "DeadLetter": "q-17",
+		"PolicyUpdate": "demo.0/3", "TrainerReport": "demo", "TrainerAnnotation": "demo", "DeadLetter": "q-17",
 	}
 	for _, m := range examples() {
 		if got := Key(m); got != want[TypeName(m)] {

@@ -33,8 +33,10 @@ func Key(m proto.Message) string {
 		return m.GetRunId() + "/fed"
 	case *sluicev1.RunStop:
 		return m.GetRunId() + "/stop"
+	case *sluicev1.PolicyUpdate:
+		return stepKey(m)
 	case *sluicev1.CloseRequest:
-		key := fmt.Sprintf("%s.%d/%d", m.GetRunId(), m.GetIncarnation(), m.GetStep())
+		key := stepKey(m)
 		if m.Slot != nil {
 			key += fmt.Sprintf("/%d", m.GetSlot())
 		}
@@ -43,6 +45,15 @@ func Key(m proto.Message) string {
 		return m.GetRunId()
 	}
 	return ""
+}
+
+// stepKey names a step: "run.incarnation/step".
+func stepKey(m interface {
+	GetRunId() string
+	GetIncarnation() uint32
+	GetStep() uint64
+}) string {
+	return fmt.Sprintf("%s.%d/%d", m.GetRunId(), m.GetIncarnation(), m.GetStep())
 }
 
 // OriginOf is what a message's record says of itself, nil where it stands for no

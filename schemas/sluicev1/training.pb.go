@@ -1321,9 +1321,9 @@ func (x *Datum) GetPolicyVersionMax() uint32 {
 }
 
 // PolicyUpdate answers one StepBatch: the step is done, and this is the policy now. The
-// trainer writes it to policy-updates, with the run id as the record's key (the topic is
-// compacted: the newest of each run is kept) and this message as its value. It needs no
-// headers. One that cannot be read, or without run_id or step, goes to dead-letters and
+// trainer writes it to policy-updates, with "run_id.incarnation/step" as the record's key
+// (the topic is compacted: the newest answer to each step is kept) and this message as its
+// value. It needs no headers. One that cannot be read, or without run_id or step, goes to dead-letters and
 // stands in `sluice status`; its step then still waits for its answer.
 type PolicyUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1335,7 +1335,8 @@ type PolicyUpdate struct {
 	// Unchanged where nothing was trained.
 	PolicyVersion uint32 `protobuf:"varint,4,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
 	Trained       bool   `protobuf:"varint,5,opt,name=trained,proto3" json:"trained,omitempty"`
-	// Where to sample it, as the sampler's --inference-url. Empty: where it was.
+	// Where to sample it, as the sampler's --inference-url. Empty: where it was, in an
+	// incarnation's first update where the sampler's flags say.
 	InferenceUrl string                 `protobuf:"bytes,6,opt,name=inference_url,json=inferenceUrl,proto3" json:"inference_url,omitempty"`
 	Model        string                 `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
 	PublishedAt  *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`

@@ -105,6 +105,8 @@ func TestALaterIncarnationWinsAndAnOlderStepDoesNot(t *testing.T) {
 	check("http://a", 5)
 	p.update(at(0, 4, 4, "http://b"))
 	check("http://a", 5)
+	p.update(at(0, 6, 6, "")) // where it was
+	check("http://a", 6)
 	p.update(at(1, 2, 2, ""))
 	check("http://flags", 2)
 	p.update(at(0, 9, 9, "http://c"))

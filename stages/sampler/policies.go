@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/sampler/inference"
@@ -83,13 +85,29 @@ func (p *policies) update(u *sluicev1.PolicyUpdate) {
 		r.words[w] = u.GetPolicyVersion()
 	}
 	if r.newest == nil || u.GetIncarnation() > r.newest.GetIncarnation() || u.GetStep() >= r.newest.GetStep() {
-		r.newest = u
+		r.newest = whereItWas(u, r.newest)
 	}
 	for w := range r.working {
 		if r.over(w.incarnation, w.step) {
 			w.cancel(errClosed)
 		}
 	}
+}
+
+// whereItWas is an update with the address and the model of the one before it in its
+// incarnation, where it names none itself.
+func whereItWas(u, before *sluicev1.PolicyUpdate) *sluicev1.PolicyUpdate {
+	if u.GetIncarnation() != before.GetIncarnation() {
+		return u
+	}
+	u = proto.CloneOf(u)
+	if u.GetInferenceUrl() == "" {
+		u.InferenceUrl = before.GetInferenceUrl()
+	}
+	if u.GetModel() == "" {
+		u.Model = before.GetModel()
+	}
+	return u
 }
 
 // over says whether a step is done with: answered by the trainer, or rolled back.

@@ -60,4 +60,6 @@ def encode(m: Answer) -> tuple[bytes, bytes, list[tuple[str, str | bytes | None]
         ("sluice-type", type(m).__name__.encode()),
         ("sluice-schema", str(SCHEMA).encode()),
     ]
-    return m.run_id.encode(), m.SerializeToString(deterministic=True), headers
+    # policy-updates is compacted: the newest answer to each step is kept.
+    key = f"{m.run_id}.{m.incarnation}/{m.step}" if isinstance(m, pb.PolicyUpdate) else m.run_id
+    return key.encode(), m.SerializeToString(deterministic=True), headers

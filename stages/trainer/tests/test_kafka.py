@@ -130,12 +130,13 @@ def test_committed_steps_are_trained_once_and_answered(kafka: Kafka, tmp_path: P
         m = consumer.poll(0.5)
         if m is None or m.error():
             continue
-        assert m.key() == b"r"
         if m.topic() == kafka.topic("trainer-annotations"):
+            assert m.key() == b"r"
             a = pb.TrainerAnnotation.FromString(m.value())
             annotated.add((a.step, a.copy))
             continue
         u = pb.PolicyUpdate.FromString(m.value())
+        assert m.key() == f"r.0/{u.step}".encode()
         assert answers.setdefault(u.step, (u.policy_version, u.trained)) == (
             u.policy_version,
             u.trained,
