@@ -138,7 +138,7 @@ clean: ## Remove bin/ and the data of demo runs (.sluice/); tools stay
 $(STAMPS)/apt: Makefile
 	@$(INSTALL) apt && mkdir -p $(@D) && touch $@
 
-$(STAMPS)/runsc-$(RUNSC_VERSION):
+$(STAMPS)/runsc-$(RUNSC_VERSION): topology/tools/gvisor/runsc.patch topology/tools/gvisor/seccomp.go
 	@$(INSTALL) runsc && mkdir -p $(@D) && touch $@
 
 $(STAMPS)/libchdb-$(CHDB_VERSION):

@@ -28,16 +28,16 @@ var programs = []program{
 }
 
 type options struct {
-	binaries, only             []string
-	runsc, python, dockerImage string
-	calls, rounds              int
-	seconds                    time.Duration
+	binaries, runscs, only []string
+	python, dockerImage    string
+	calls, rounds          int
+	seconds                time.Duration
 }
 
 func main() {
 	var o options
 	pflag.StringSliceVar(&o.binaries, "binary", []string{"bin/sandboxd"}, "sandboxd to measure; several take turns, and all work at 60 % of the first one's capacity")
-	pflag.StringVar(&o.runsc, "runsc", "", "passed on to it")
+	pflag.StringSliceVar(&o.runscs, "runsc", nil, "passed on to it; one for all of several, or one for each")
 	pflag.StringVar(&o.python, "python", "/usr/bin/python3", "interpreter of the bare subprocess and of the sandboxes")
 	pflag.StringVar(&o.dockerImage, "docker-image", "", "image with that interpreter, numpy and sympy for the `docker run` row")
 	pflag.IntVar(&o.calls, "calls", 20, "calls per row measured one after another")
@@ -45,6 +45,10 @@ func main() {
 	pflag.IntVar(&o.rounds, "rounds", 2, "turns into which each measurement under load is cut")
 	pflag.DurationVar(&o.seconds, "seconds", 10*time.Second, "length of each measurement under load")
 	pflag.Parse()
+	if n := len(o.runscs); n > 1 && n != len(o.binaries) {
+		fmt.Fprintf(os.Stderr, "bench: --runsc names %d for %d of --binary: want one, or as many\n", n, len(o.binaries))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil {

@@ -16,8 +16,9 @@ type measurement struct {
 	p50, p95  time.Duration
 	perSecond float64
 	failures  int
-	// cpu is the CPU time of the sandboxes per call, 0 if it is not known.
-	cpu time.Duration
+	// cpu is the CPU time of the sandboxes per call, 0 if it is not known, and own
+	// the daemon's.
+	cpu, own time.Duration
 	// why is set instead of figures if nothing could be measured.
 	why string
 }
@@ -28,7 +29,7 @@ func (m measurement) String() string {
 	}
 	s := fmt.Sprintf("%s / %s, %.1f/s", millis(m.p50), millis(m.p95), m.perSecond)
 	if m.cpu > 0 {
-		s += fmt.Sprintf(", %s ms CPU each", millis(m.cpu))
+		s += fmt.Sprintf(", %s + %s ms CPU each", millis(m.cpu), millis(m.own))
 	}
 	if m.failures > 0 {
 		s += fmt.Sprintf(", %d failed", m.failures)

@@ -66,34 +66,42 @@ go_tool() {
 	CGO_ENABLED=0 GOBIN="$tools/bin" GOFLAGS= go install "$package@$version"
 }
 
-# build_runsc builds gVisor with its seccomp filters ready-made, which its own build
-# does by Bazel only; where that fails, without.
+# runsc_mark tells this build of a gVisor version from others; raise it with what
+# is changed in topology/tools/gvisor.
+runsc_mark=+sluice.2
+
+# build_runsc builds gVisor with the changes of topology/tools/gvisor; where that fails,
+# as it is.
 build_runsc() {
-	if "$tools/bin/runsc" --version 2>/dev/null | grep -q "$RUNSC_VERSION+ready"; then
+	if "$tools/bin/runsc" --version 2>/dev/null | grep -qF "$RUNSC_VERSION$runsc_mark"; then
 		return 0
 	fi
 	say "building runsc $RUNSC_VERSION (minutes, the first time)"
 	source=$(mktemp -d "$tools/gvisor.XXXXXX")
-	if ready_filters "$source"; then
+	if changed_runsc "$source"; then
 		rm -rf "$source"
 		return 0
 	fi
 	rm -rf "$source"
-	say "its seccomp filters cannot be made ready: each sandbox compiles them"
+	say "the changes of topology/tools/gvisor cannot be made: sandboxes will cost a third more"
 	go_tool runsc gvisor.dev/gvisor/runsc "$RUNSC_VERSION"
 }
 
-ready_filters() {
+# changed_runsc builds in the folder $1. gVisor's seccomp filters are made ready, which
+# its own build does by Bazel only, and the patch is applied.
+changed_runsc() {
 	module=$(GOFLAGS='' go mod download -json "gvisor.dev/gvisor@$RUNSC_VERSION" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
 	[ -d "$module" ] || return 1
 	cp -r "$module/." "$1" && chmod -R u+w "$1" || return 1
 	filter=$1/runsc/boot/filter
-	mkdir "$1/ready" && cp topology/tools/seccomp/main.go "$1/ready/" || return 1
-	(cd "$1" && GOFLAGS='' go run ready/main.go) >"$1/ready.txt" && mv "$1/ready.txt" "$filter/ready.go" || return 1
+	mkdir "$1/ready" && cp topology/tools/gvisor/seccomp.go "$1/ready/" || return 1
+	(cd "$1" && GOFLAGS='' go run ready/seccomp.go) >"$1/ready.txt" && mv "$1/ready.txt" "$filter/ready.go" || return 1
 	sed -e 's/^	precompiledPrograms = programs$/	registerReady(programs)\n&/' \
 		"$filter/filter_precompiled.go" >"$1/edited.txt" && mv "$1/edited.txt" "$filter/filter_precompiled.go" || return 1
 	grep -q registerReady "$filter/filter_precompiled.go" || return 1
-	(cd "$1" && CGO_ENABLED=0 GOFLAGS='' go build -ldflags "-X gvisor.dev/gvisor/runsc/version.version=$RUNSC_VERSION+ready" -o "$tools/bin/runsc.new" ./runsc) || return 1
+	patch=$PWD/topology/tools/gvisor/runsc.patch
+	(cd "$1" && GIT_CEILING_DIRECTORIES=$tools git apply "$patch") || return 1
+	(cd "$1" && CGO_ENABLED=0 GOFLAGS='' go build -ldflags "-X gvisor.dev/gvisor/runsc/version.version=$RUNSC_VERSION$runsc_mark" -o "$tools/bin/runsc.new" ./runsc) || return 1
 	mv -f "$tools/bin/runsc.new" "$tools/bin/runsc"
 }
 

@@ -191,7 +191,7 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 	}
 	made, err := gvisor.New(gvisor.Config{
 		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits, MemoryLimit: int64(cfg.Memory),
-		StateDir: d.dir.Path, Prefix: d.dir.Prefix(),
+		StateDir: d.dir.Path, RunDir: filepath.Join(d.dir.Path, "run"), Prefix: d.dir.Prefix(),
 		KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
 		Exits: d.exits,
 	}, d.spawner, d.log)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
+	"github.com/sluice-rl/sluice/sandboxd/internal/host/state"
 	"github.com/sluice-rl/sluice/topology/process"
 )
 
@@ -147,7 +148,7 @@ func call(t testing.TB, d *Daemon, req api.Request) api.Result {
 func goneWithoutTrace(t testing.TB, d *Daemon, id string) {
 	t.Helper()
 	d.Service().Wait()
-	if _, err := os.Stat(filepath.Join(d.dir.Path, "run", id)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(d.dir.Run, id)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder of sandbox %s is still there", id)
 	}
 	for _, mark := range []string{id} {
@@ -171,7 +172,7 @@ func nothingLeft(t testing.TB, d *Daemon) {
 	for _, dir := range groupFolders(d) {
 		t.Errorf("control group %s survives the daemon", dir)
 	}
-	entries, _ := os.ReadDir(filepath.Join(d.dir.Path, "run"))
+	entries, _ := os.ReadDir(d.dir.Run)
 	for _, e := range entries {
 		t.Errorf("folder %s survives the daemon", e.Name())
 	}
@@ -191,6 +192,14 @@ func processesNaming(mark string) (pids []string) {
 		if err == nil && strings.Contains(string(data), mark) {
 			pids = append(pids, strings.Split(path, "/")[2])
 		}
+	}
+	return pids
+}
+
+// runtimesOf lists the runtime processes of the daemon with this state folder.
+func runtimesOf(stateDir string) (pids []string) {
+	for _, place := range state.RunPlaces(stateDir) {
+		pids = append(pids, processesNaming("--root="+place)...)
 	}
 	return pids
 }

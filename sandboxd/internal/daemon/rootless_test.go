@@ -97,7 +97,7 @@ func TestRootless(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v, want 0", err)
 	}
-	if left := processesNaming("--root=" + filepath.Join(stateDir, "run")); len(left) > 0 {
+	if left := runtimesOf(stateDir); len(left) > 0 {
 		t.Errorf("processes %v survive", left)
 	}
 }

@@ -74,10 +74,9 @@ func TestKillNineLeavesNothing(t *testing.T) {
 	c.Close()
 
 	// The parent-death signal ends them without anybody's help.
-	prefix := "--root=" + filepath.Join(cfg.StateDir, "run")
 	var alive []string
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if alive = processesNaming(prefix); len(alive) == 0 {
+		if alive = runtimesOf(cfg.StateDir); len(alive) == 0 {
 			break
 		}
 	}
@@ -93,11 +92,12 @@ func TestKillNineLeavesNothing(t *testing.T) {
 	// The pool's two, once the call's own is gone and its place is filled again.
 	folders := 0
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		entries, err := os.ReadDir(filepath.Join(cfg.StateDir, "run"))
-		if err != nil {
-			t.Fatal(err)
+		folders = 0
+		for _, place := range state.RunPlaces(cfg.StateDir) {
+			entries, _ := os.ReadDir(place)
+			folders += len(entries)
 		}
-		if folders = len(entries); folders <= 3 {
+		if folders <= 3 {
 			break
 		}
 	}
@@ -110,7 +110,7 @@ func TestKillNineLeavesNothing(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the successor ended with %v, want 0", err)
 	}
-	if left := processesNaming(prefix); len(left) > 0 {
+	if left := runtimesOf(cfg.StateDir); len(left) > 0 {
 		t.Errorf("processes %v survive the successor", left)
 	}
 	// The killed daemon's parent control groups were taken over and are gone
@@ -138,8 +138,9 @@ func TestSweepKillsOnlyItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
+		defer os.RemoveAll(d.Run)
 		// A stand-in for runsc: the same mark on its command line.
-		cmds[i] = exec.Command("/bin/sh", "-c", "read x", "--root="+filepath.Join(d.Path, "run", d.Prefix()+"x"))
+		cmds[i] = exec.Command("/bin/sh", "-c", "read x", "--root="+filepath.Join(d.Run, d.Prefix()+"x"))
 		if _, err := cmds[i].StdinPipe(); err != nil { // kept open: it reads for ever
 			t.Fatal(err)
 		}
@@ -147,7 +148,7 @@ func TestSweepKillsOnlyItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		dirs[i] = d
-		if err := os.MkdirAll(filepath.Join(d.Path, "run", d.Prefix()+"x"), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(d.Run, d.Prefix()+"x"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -209,7 +210,7 @@ type held struct {
 
 func holdings(t *testing.T, d *Daemon) held {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(d.dir.Path, "run"))
+	entries, err := os.ReadDir(d.dir.Run)
 	if err != nil {
 		t.Fatal(err)
 	}

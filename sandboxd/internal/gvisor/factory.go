@@ -47,6 +47,8 @@ type Config struct {
 	MemoryLimit int64
 	// StateDir is the daemon's own folder.
 	StateDir string
+	// RunDir holds a folder per sandbox.
+	RunDir string
 	// Prefix begins every sandbox id; unique to the state directory.
 	Prefix string
 	// KeepOutput and OutputLimit are the streams' bounds in bytes.
@@ -70,7 +72,7 @@ type Factory struct {
 // New prepares the bundle of cold sandboxes.
 func New(cfg Config, spawner *spawn.Spawner, log *slog.Logger) (*Factory, error) {
 	f := &Factory{cfg: cfg, spawner: spawner, log: log, built: map[string]bool{}}
-	for _, dir := range []string{cfg.Runtime.SharedRoot, f.runDir(), f.imageDir("")} {
+	for _, dir := range []string{cfg.Runtime.SharedRoot, f.cfg.RunDir, f.imageDir("")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("prepare state directory: %w", err)
 		}
@@ -78,7 +80,6 @@ func New(cfg Config, spawner *spawn.Spawner, log *slog.Logger) (*Factory, error)
 	return f, f.writeBundle(worker.Boot, image.Image{Name: image.Cold})
 }
 
-func (f *Factory) runDir() string { return filepath.Join(f.cfg.StateDir, "run") }
 func (f *Factory) imageDir(name string) string {
 	return filepath.Join(f.cfg.StateDir, "images", name)
 }
@@ -175,7 +176,7 @@ func (f *Factory) start(ctx context.Context, name, await string, hurry <-chan st
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.StartTimeout, fmt.Errorf("not ready within %s", f.cfg.StartTimeout))
 	defer cancel()
 	id := f.newID()
-	folder := filepath.Join(f.runDir(), id)
+	folder := filepath.Join(f.cfg.RunDir, id)
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make sandbox folder: %w", err)
 	}

@@ -66,8 +66,6 @@ func AnonymousMemory(pid int) int64 { return statusKiB(pid, "RssAnon:") << 10 }
 type Stat struct {
 	// State is one letter, as in ps: T is stopped, Z a zombie.
 	State byte
-	// Group and Session are the process group's number and the session's.
-	Group, Session int
 	// CPU is user and system time, with those of children that were waited for.
 	CPU time.Duration
 }
@@ -88,7 +86,7 @@ func Read(pid int) (s Stat, ok bool) {
 		n, _ := strconv.ParseInt(string(fields[field-3]), 10, 64)
 		return n
 	}
-	s = Stat{State: fields[0][0], Group: int(number(5)), Session: int(number(6))}
+	s = Stat{State: fields[0][0]}
 	for field := 14; field <= 17; field++ {
 		s.CPU += time.Duration(number(field)) * clockTick
 	}

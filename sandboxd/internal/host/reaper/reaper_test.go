@@ -62,19 +62,19 @@ func TestOwnChildrenAreLeftAlone(t *testing.T) {
 }
 
 func TestOrphan(t *testing.T) {
-	own := proctree.Stat{Group: 10, Session: 5}
+	own := family{group: 10, session: 5}
 	for _, tt := range []struct {
 		name string
 		pid  int
-		s    proctree.Stat
+		its  family
 		want bool
 	}{
-		{"a child as exec starts it", 20, proctree.Stat{Group: 10, Session: 5}, false},
-		{"a child in a group of its own", 20, proctree.Stat{Group: 20, Session: 5}, false},
-		{"a grandchild in its parent's group", 21, proctree.Stat{Group: 20, Session: 5}, true},
-		{"gVisor's kernel", 22, proctree.Stat{Group: 22, Session: 22}, true},
+		{"a child as exec starts it", 20, family{10, 5}, false},
+		{"a child in a group of its own", 20, family{20, 5}, false},
+		{"a grandchild in its parent's group", 21, family{20, 5}, true},
+		{"gVisor's kernel", 22, family{22, 22}, true},
 	} {
-		if got := orphan(tt.pid, tt.s, own); got != tt.want {
+		if got := orphan(tt.pid, tt.its, own); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

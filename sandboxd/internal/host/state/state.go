@@ -14,10 +14,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sluice-rl/sluice/sandboxd/internal/host/cgroup"
 	"github.com/sluice-rl/sluice/topology/process/lock"
@@ -29,6 +32,10 @@ var ErrInUse = errors.New("state directory is in use by another sandboxd")
 // Dir is a locked state directory.
 type Dir struct {
 	Path string
+	// Run holds a folder per running sandbox. It lies in memory where the machine has
+	// a place for that: a disk's file system takes a tenth of a restore's time for
+	// files that live a second.
+	Run string
 	// Key is a short name unique to the path; ids and groups begin with it.
 	Key  string
 	lock *lock.Lock
@@ -50,12 +57,59 @@ func Open(path string) (*Dir, error) {
 	case err != nil:
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	sum := sha256.Sum256([]byte(abs))
-	return &Dir{Path: abs, Key: hex.EncodeToString(sum[:])[:8], lock: held}, nil
+	d := &Dir{Path: abs, Key: key(abs), lock: held}
+	d.Run = d.chooseRun()
+	return d, nil
 }
 
-// Close gives the lock up.
-func (d *Dir) Close() error { return d.lock.Close() }
+func key(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:])[:8]
+}
+
+// RunPlaces lists where the folder of running sandboxes may be for a state directory,
+// the best first.
+func RunPlaces(path string) []string { return (&Dir{Path: path, Key: key(path)}).runPlaces() }
+
+// Close gives the lock up, and the folder of running sandboxes, which is empty.
+func (d *Dir) Close() error {
+	if d.Run != d.ownRun() {
+		_ = os.Remove(d.Run)
+	}
+	return d.lock.Close()
+}
+
+func (d *Dir) ownRun() string { return filepath.Join(d.Path, "run") }
+
+func (d *Dir) runPlaces() []string {
+	var places []string
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), "/run", "/dev/shm"} {
+		if filepath.IsAbs(dir) {
+			places = append(places, filepath.Join(dir, d.GroupName()))
+		}
+	}
+	return append(places, d.ownRun())
+}
+
+// chooseRun makes that folder in the first file system in memory that lets us, else
+// in the state directory. Where everybody may write, one that is there already must
+// be ours and closed to others.
+func (d *Dir) chooseRun() string {
+	for _, place := range d.runPlaces() {
+		var fs unix.Statfs_t
+		if unix.Statfs(filepath.Dir(place), &fs) != nil || fs.Type != unix.TMPFS_MAGIC {
+			continue
+		}
+		if err := os.Mkdir(place, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Lstat(place, &st) == nil && st.Mode == unix.S_IFDIR|0o700 && int(st.Uid) == os.Geteuid() {
+			return place
+		}
+	}
+	return d.ownRun()
+}
 
 // GroupName is the name of the daemon's parent control group.
 func (d *Dir) GroupName() string { return "sandboxd-" + d.Key }
@@ -76,14 +130,15 @@ func (d *Dir) Sweep(groups *cgroup.Manager, log *slog.Logger) (Swept, error) {
 	var err error
 	s.Groups, err = groups.Sweep()
 	s.Processes = d.killProcesses()
-	run := filepath.Join(d.Path, "run")
-	entries, readErr := os.ReadDir(run)
-	if readErr != nil && !errors.Is(readErr, os.ErrNotExist) {
-		err = errors.Join(err, readErr)
-	}
-	for _, e := range entries {
-		s.Folders++
-		err = errors.Join(err, os.RemoveAll(filepath.Join(run, e.Name())))
+	for _, run := range []string{d.Run, d.ownRun()} {
+		entries, readErr := os.ReadDir(run)
+		if readErr != nil && !errors.Is(readErr, os.ErrNotExist) {
+			err = errors.Join(err, readErr)
+		}
+		for _, e := range entries {
+			s.Folders++
+			err = errors.Join(err, os.RemoveAll(filepath.Join(run, e.Name())))
+		}
 	}
 	// Where the state directory's path is too long for a socket, runsc puts its
 	// control sockets here.
@@ -104,9 +159,12 @@ func (d *Dir) Sweep(groups *cgroup.Manager, log *slog.Logger) (Swept, error) {
 	return s, nil
 }
 
-// rootFlag begins the argument that every runtime process of this directory
-// carries, and nothing else does.
-func (d *Dir) rootFlag() string { return "--root=" + filepath.Join(d.Path, "run", d.Prefix()) }
+// ours says whether an argument is the one that every runtime process of this
+// directory carries, and nothing else does.
+func (d *Dir) ours(arg string) bool {
+	root, ok := strings.CutPrefix(arg, "--root=")
+	return ok && strings.HasPrefix(filepath.Base(root), d.Prefix()) && slices.Contains(d.runPlaces(), filepath.Dir(root))
+}
 
 // killProcesses kills every runtime process of this directory, until none is
 // left.
@@ -143,7 +201,7 @@ func (d *Dir) Processes() []int {
 			continue
 		}
 		for arg := range strings.SplitSeq(string(cmdline), "\x00") {
-			if strings.HasPrefix(arg, d.rootFlag()) {
+			if d.ours(arg) {
 				pids = append(pids, pid)
 				break
 			}

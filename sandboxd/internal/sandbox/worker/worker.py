@@ -160,13 +160,11 @@ def rehearse(source):
             main = types.ModuleType("rehearsal")
             # Settings of a thread, as decimal's, belong to a context.
             contextvars.copy_context().run(run, text, "<rehearsal>", main.__dict__)
-            main.__dict__.clear()
+            finalize(main.__dict__)
         sys.stdout.flush()
     sys.stdout, sys.stderr, sys.excepthook = kept
     del linecache.cache["<rehearsal>"], sys.last_type, sys.last_value, sys.last_traceback
-    sys.stdout.flush()
-    threading.active_count()
-    gc.collect()
+    flush(None, None)
 
 
 def fail_to_spawn():
@@ -275,13 +273,13 @@ def main():
             rehearse(wake)
             fail_to_spawn()
         reseed()
+    deepen(6)
     os.write(1, b"READY\n")
     source = read_program()
     os.write(1, b"RUN\n")
     sys.argv[:] = ["-c"]
     sys.orig_argv[:] = [sys.executable, "-c", source]
     scope = sys.modules["__main__"].__dict__
-    deepen(6)
     leave(run(source, "<string>", scope), scope)
 
 
