@@ -19,9 +19,9 @@ type ClassicConfig struct {
 	// Priority names topics in the order in which they are served; topics that are
 	// not named come last, in the topology's order.
 	Priority []string
-	// RevokeDeadline is how long work in flight may go on once its partition moves
-	// to another member, or once the context ends. 0 means 30 s.
-	RevokeDeadline time.Duration
+	// Drain is how long work in flight may go on once the context ends. 0 means 6 s: the
+	// partitions take nothing new until then.
+	Drain time.Duration
 	// MaxAttempts is how often work on a record may begin, as far as Requeue tells,
 	// before it is given up without more. 0: as often as it takes.
 	MaxAttempts int32
@@ -37,8 +37,8 @@ func (cfg *ClassicConfig) defaults() {
 	if cfg.Concurrency == 0 {
 		cfg.Concurrency = 64
 	}
-	if cfg.RevokeDeadline == 0 {
-		cfg.RevokeDeadline = 30 * time.Second
+	if cfg.Drain == 0 {
+		cfg.Drain = 6 * time.Second
 	}
 	if cfg.CommitInterval == 0 {
 		cfg.CommitInterval = 200 * time.Millisecond
@@ -82,7 +82,7 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 	}
 	cfg.Cluster.evictPredecessors(ctx, cfg.Stage, stage.Group)
 	topics := cfg.Cluster.names(order)
-	// Attempts stop with ctx; work in flight may go on for RevokeDeadline more.
+	// Attempts stop with ctx; work in flight may go on for Drain more.
 	in := newIntake(context.WithoutCancel(ctx), cfg, topics)
 	cl, st, err := cfg.Cluster.dialWaiting(errJoining, cfg.Stage, "classic",
 		kgo.ConsumerGroup(cfg.Cluster.name(stage.Group)),
@@ -92,7 +92,6 @@ func RunClassic(ctx context.Context, cfg ClassicConfig, h Handler) error {
 		// A topic that was stopped and is resumed waits for the fetch under way.
 		kgo.FetchMaxWait(500*time.Millisecond),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
-		kgo.RebalanceTimeout(cfg.RevokeDeadline+30*time.Second),
 		kgo.AutoCommitMarks(), kgo.AutoCommitInterval(cfg.CommitInterval),
 		// A record polled for an assignment must not be taken for one of the next: it
 		// would bring back a partition's tracker, whose marks could then pass records

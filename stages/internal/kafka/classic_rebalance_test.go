@@ -28,7 +28,7 @@ func TestClassicPartitionsDoNotMoveBetweenPollAndTake(t *testing.T) {
 		w.sampler("a", 64, take, func(c *ClassicConfig) {
 			c.polled = func(records int) {
 				if records > 0 {
-					once.Do(func() { close(polled); time.Sleep(20 * time.Second) })
+					once.Do(func() { close(polled); time.Sleep(3 * time.Second) })
 				}
 			}
 		})

@@ -144,7 +144,7 @@ func TestClassicCommitsUpToTheOldestUnfinished(t *testing.T) {
 				return nil, ctx.Err()
 			}
 			return ended(m), nil
-		}, func(c *ClassicConfig) { c.RevokeDeadline = time.Nanosecond })
+		}, func(c *ClassicConfig) { c.Drain = time.Nanosecond })
 		w.eventually("nine trajectories", func() bool { return len(w.slots()) == 9 })
 		w.eventually("a commit", func() bool { return w.lag("sampler", "prompts") == 6 })
 		first.kill()
@@ -250,7 +250,7 @@ func TestClassicRevokeEndsWorkAtItsDeadline(t *testing.T) {
 			cancelled.Add(1)
 			return nil, ctx.Err()
 		}
-		w.sampler("a", 64, hang, func(c *ClassicConfig) { c.RevokeDeadline = 20 * time.Second })
+		w.sampler("a", 64, hang)
 		w.eventually("all in flight", func() bool { return begun.Load() == 64 })
 		w.sampler("b", 64, sampling(time.Second))
 		w.eventually("the other's share", func() bool { return len(w.slots()) > 0 })

@@ -69,9 +69,7 @@ func (c ClusterConfig) options(stage, role string) ([]kgo.Opt, *state, error) {
 		// A lingering producer would add its linger to every hop of every call.
 		kgo.ProducerLinger(0),
 		kgo.MetadataMinAge(250 * time.Millisecond),
-		// How long a killed process keeps its partitions from its successor. The
-		// client's default is 45 s.
-		kgo.SessionTimeout(10 * time.Second),
+		kgo.SessionTimeout(sessionTimeout), kgo.HeartbeatInterval(heartbeatInterval), kgo.RebalanceTimeout(rebalanceTimeout),
 	}
 	opts = append(opts, c.Access...)
 	if c.Dialer != nil {

@@ -202,10 +202,10 @@ func (in *intake) revoke(cl *kgo.Client, m map[string][]int32) {
 	if len(parts) == 0 {
 		return
 	}
-	if !in.await(parts, in.cfg.RevokeDeadline) {
+	if !in.await(parts, revokeDeadline) {
 		in.cancel(parts)
 	}
-	in.commit(cl, 10*time.Second)
+	in.commit(cl, commitOnRevoke)
 	in.forget(m)
 }
 
@@ -308,7 +308,7 @@ func (in *intake) finish() error {
 	}
 	in.mu.Unlock()
 	parts := in.dropWaiting(all)
-	if !in.await(parts, in.cfg.RevokeDeadline) {
+	if !in.await(parts, in.cfg.Drain) {
 		in.cancel(parts)
 	}
 	in.jobs.Wait()

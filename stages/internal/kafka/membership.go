@@ -9,6 +9,30 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// The times of every group, so that no change of its members holds up records for more
+// than ten seconds. The session is the shortest that brokers allow by default, and how long
+// a killed process keeps its partitions from the others; the heartbeat is how soon a member
+// hears that the group changes.
+//
+// The rebalance time-out is shorter than the session. A report for the maintainers of
+// kfake, seen with v0.0.0-20260918054303: a member that waits in JoinGroup is not excused
+// from its heartbeats, so that one that waits for longer than its session is removed, and
+// its request never answered; and each JoinGroup sets the rebalance's timer anew, so that
+// members which come and go within a rebalance time-out of each other put its end off for
+// ever. With the client's own times (45 s, 3 s, 60 s) a group of samplers of which some
+// were killed stood still for half a minute, and some for good. Wanted: that a waiting
+// member's session does not run, and that a rebalance under way keeps its timer.
+const (
+	sessionTimeout    = 6 * time.Second
+	heartbeatInterval = time.Second
+	rebalanceTimeout  = 5 * time.Second
+	// revokeDeadline is how long work may go on whose partition moves to another member,
+	// while the member polls nothing; what is cut off comes back to the next owner. With
+	// the commit after it, it fits into rebalanceTimeout.
+	revokeDeadline = 3 * time.Second
+	commitOnRevoke = rebalanceTimeout - revokeDeadline
+)
+
 // leavePatience bounds each thing that is asked of the brokers about a membership: they
 // may be away.
 const leavePatience = 2 * time.Second

@@ -63,15 +63,9 @@ type RangesConfig struct {
 	MaxBytes   int
 	// Interval is how long a range may wait for more records. 0 means 1 s.
 	Interval time.Duration
-	// RevokeDeadline is how long the range being written may go on once its partition
-	// moves to another member, or once the context ends. 0 means 10 s.
-	RevokeDeadline time.Duration
 	// At is called after each step, if not nil: tests kill there.
 	At func(RangeStep, Range)
 }
-
-// rangesSession is short: the work between two heartbeats is never more than an insert.
-const rangesSession = 10 * time.Second
 
 func (cfg *RangesConfig) defaults() {
 	if cfg.MaxRecords == 0 {
@@ -82,9 +76,6 @@ func (cfg *RangesConfig) defaults() {
 	}
 	if cfg.Interval == 0 {
 		cfg.Interval = time.Second
-	}
-	if cfg.RevokeDeadline == 0 {
-		cfg.RevokeDeadline = 10 * time.Second
 	}
 	if cfg.At == nil {
 		cfg.At = func(RangeStep, Range) {}
@@ -123,15 +114,12 @@ func RunRanges(ctx context.Context, cfg RangesConfig, sink Sink) error {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
-		kgo.RebalanceTimeout(cfg.RevokeDeadline+30*time.Second),
-		// A killed member's partitions wait this long for another.
-		kgo.SessionTimeout(rangesSession), kgo.HeartbeatInterval(rangesSession/5),
 		kgo.DisableAutoCommit(),
 		// A record polled for an assignment must not be taken for one of the next.
 		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { rs.assigned(m) }),
-		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { rs.drop(m, true) }),
-		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { rs.drop(m, false) }),
+		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { rs.drop(m, revokeDeadline) }),
+		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { rs.drop(m, 0) }),
 	)
 	if err != nil {
 		return err
@@ -201,9 +189,12 @@ func (rs *ranges) assigned(m map[string][]int32) {
 	rs.state.setWork(nil)
 }
 
-// drop ends the work on partitions and returns when it has ended. inOrder lets a range
-// being written finish: the partition is still ours to commit.
-func (rs *ranges) drop(m map[string][]int32, inOrder bool) {
+// rangesDrain is how long the ranges being written may go on once the context ends.
+const rangesDrain = 10 * time.Second
+
+// drop ends the work on partitions and returns when it has ended. A range being written may
+// go on for a while, where the partition is still ours to commit.
+func (rs *ranges) drop(m map[string][]int32, patience time.Duration) {
 	<-rs.started
 	var gone []*rangePart
 	rs.mu.Lock()
@@ -217,7 +208,7 @@ func (rs *ranges) drop(m map[string][]int32, inOrder bool) {
 		}
 	}
 	rs.mu.Unlock()
-	rs.end(gone, inOrder)
+	end(gone, patience)
 }
 
 func (rs *ranges) dropAll() {
@@ -227,22 +218,19 @@ func (rs *ranges) dropAll() {
 		all[tp.topic] = append(all[tp.topic], tp.partition)
 	}
 	rs.mu.Unlock()
-	rs.drop(all, true)
+	rs.drop(all, rangesDrain)
 }
 
-func (rs *ranges) end(gone []*rangePart, inOrder bool) {
+func end(gone []*rangePart, patience time.Duration) {
 	for _, p := range gone {
 		close(p.stop)
-		if !inOrder {
-			p.cancel()
-		}
 	}
-	patience := time.NewTimer(rs.cfg.RevokeDeadline)
-	defer patience.Stop()
+	over := time.NewTimer(patience)
+	defer over.Stop()
 	for _, p := range gone {
 		select {
 		case <-p.done:
-		case <-patience.C:
+		case <-over.C:
 			// What is cut off here is pending, and will be formed again.
 			for _, q := range gone {
 				q.cancel()

@@ -63,7 +63,7 @@ func TestStopWhileJoining(t *testing.T) {
 				w.eventually("readiness", dead.isReady)
 				dead.kill()
 				p := start(w, "b")
-				time.Sleep(3 * time.Second)
+				time.Sleep(time.Second)
 				if p.isReady() {
 					t.Fatal("it has joined: the dead member did not hold it up")
 				}
