@@ -2,7 +2,7 @@
 // Python, each program in a gVisor sandbox of its own.
 //
 // Reads: programs over a unix socket. Writes: results. Promises: one sandbox per
-// call, never reused; typed outcomes that the program cannot forge; nothing left
+// call, never reused, unless told to let the calls of a trajectory share one; typed outcomes that the program cannot forge; nothing left
 // behind. What is defended, by which mechanism and what is not: THREATMODEL.md.
 // What a call costs, why, and what was tried: COSTS.md.
 //
@@ -18,6 +18,7 @@
 //	  admission           who may run, who waits, who is sent away
 //	  breaker             stops intake when the infrastructure fails
 //	  pool                warm sandboxes, made off the callers' path
+//	  keep                sandboxes of trajectories between their calls, for --isolation=trajectory
 //	  metrics             what is counted
 //	internal/sandbox    one sandbox: start, one program, end
 //	  image               the warm images, and which one a program wants (pure)

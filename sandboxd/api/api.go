@@ -68,6 +68,10 @@ type Request struct {
 	// Reservation is the id got from a reservation; empty means that the call
 	// queues for a slot of its own.
 	Reservation string `json:"reservation,omitempty"`
+	// Trajectory names the trajectory that the program belongs to among its owner's, at
+	// most 200 bytes. A daemon that isolates trajectories, not calls, may run its
+	// programs in one sandbox, one after another; any other takes no notice.
+	Trajectory string `json:"trajectory,omitempty"`
 	// Label is copied to the daemon's log lines, at most 200 bytes; it has no
 	// other meaning.
 	Label string `json:"label,omitempty"`
@@ -93,6 +97,8 @@ func (r Request) Validate(maxCode int, maxTimeout time.Duration) error {
 		return fmt.Errorf("timeout_ms is %d: it must be 0 (default) or positive", r.TimeoutMS)
 	case r.TimeoutMS > maxTimeout.Milliseconds():
 		return fmt.Errorf("timeout_ms is %d, the limit is %d: ask for less or raise --max-timeout", r.TimeoutMS, maxTimeout.Milliseconds())
+	case len(r.Trajectory) > MaxLabel:
+		return fmt.Errorf("trajectory is %d bytes, the limit is %d", len(r.Trajectory), MaxLabel)
 	case len(r.Label) > MaxLabel:
 		return fmt.Errorf("label is %d bytes, the limit is %d", len(r.Label), MaxLabel)
 	}
@@ -147,8 +153,11 @@ type Result struct {
 	Warm bool
 	// Image names the image the sandbox was made from.
 	Image string
-	// SandboxID names the sandbox; no two calls share one.
+	// SandboxID names the sandbox. No two calls share one, but for those of one
+	// trajectory where the daemon isolates trajectories.
 	SandboxID string
+	// SandboxCall says that this was its first program, or which one; 0 if none ran.
+	SandboxCall int
 	// Protections is what held during this call.
 	Protections Protections
 	// Cause says what failed, for infra_error; else empty.
@@ -178,6 +187,7 @@ type wireResult struct {
 	Warm            bool        `json:"warm"`
 	Image           string      `json:"image"`
 	SandboxID       string      `json:"sandbox_id"`
+	SandboxCall     int         `json:"sandbox_call,omitempty"`
 	Protections     Protections `json:"protections"`
 	Cause           Cause       `json:"cause,omitempty"`
 	Message         string      `json:"message,omitempty"`
@@ -191,7 +201,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		StderrBytes: r.Stderr.Total, StderrTruncated: r.Stderr.Truncated,
 		WallMS: r.WallMS, CPUMS: r.CPUMS, PeakMemory: r.PeakMemory,
 		QueueWaitMS: r.QueueWaitMS, StartMS: r.StartMS,
-		Warm: r.Warm, Image: r.Image, SandboxID: r.SandboxID,
+		Warm: r.Warm, Image: r.Image, SandboxID: r.SandboxID, SandboxCall: r.SandboxCall,
 		Protections: r.Protections, Cause: r.Cause, Message: r.Message,
 	}
 	w.Stdout, w.StdoutBase64 = encodeStream(r.Stdout)
@@ -220,7 +230,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		Stderr: Stream{Kept: stderr, Total: w.StderrBytes, Truncated: w.StderrTruncated},
 		WallMS: w.WallMS, CPUMS: w.CPUMS, PeakMemory: w.PeakMemory,
 		QueueWaitMS: w.QueueWaitMS, StartMS: w.StartMS,
-		Warm: w.Warm, Image: w.Image, SandboxID: w.SandboxID,
+		Warm: w.Warm, Image: w.Image, SandboxID: w.SandboxID, SandboxCall: w.SandboxCall,
 		Protections: w.Protections, Cause: w.Cause, Message: w.Message,
 	}
 	return nil

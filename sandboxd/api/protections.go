@@ -5,7 +5,8 @@ import "fmt"
 // Protections says which mechanism holds each limit. An empty field means that
 // nothing does, and Missing then says so in words.
 type Protections struct {
-	// Isolation is "gvisor" or "none" (a plain process).
+	// Isolation is "gvisor", "gvisor, shared by the calls of one trajectory" or "none"
+	// (a plain process).
 	Isolation string `json:"isolation"`
 	// Platform is gVisor's platform ("systrap", "ptrace", "kvm"), else empty.
 	Platform string `json:"platform,omitempty"`
@@ -42,6 +43,9 @@ type Health struct {
 	Reserved   int `json:"reserved"`
 	Running    int `json:"running"`
 	Waiting    int `json:"waiting"`
+	// Kept is how many sandboxes wait for the next call of their trajectory. They hold
+	// no slot.
+	Kept int `json:"kept,omitempty"`
 	// Idle is how many of the reserved slots run nothing; WaitingCalls is how many of
 	// those that wait have a program in hand. While one does, Idle is 0.
 	Idle         int `json:"idle"`

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,7 +29,9 @@ type daemon struct {
 	overload samples
 	steady   samples
 	times    [2]time.Duration // spent in overload and in steady load
-	cpu, own time.Duration    // of the sandboxes and of the daemon, during overload
+	// trajectories is nil where each call has a sandbox of its own.
+	trajectories *trajectories
+	cpu, own     time.Duration // of the sandboxes and of the daemon, during overload
 }
 
 // measureDaemons measures one program against daemons that keep only its image.
@@ -41,10 +44,18 @@ func measureDaemons(ctx context.Context, o options, p program, t *table) error {
 			d.stop()
 		}
 	}()
-	for i, binary := range o.binaries {
+	binaries := o.binaries
+	if o.trajectories {
+		binaries = append(slices.Clone(binaries), binaries[len(binaries)-1])
+	}
+	for i, binary := range binaries {
 		d := &daemon{}
-		if len(o.binaries) > 1 {
+		if len(binaries) > 1 {
 			d.name = fmt.Sprintf(" (%d: %s)", i+1, binary)
+		}
+		if i == len(o.binaries) {
+			d.name += ", a sandbox per trajectory"
+			d.trajectories = newTrajectories()
 		}
 		daemons = append(daemons, d)
 		runsc := ""
@@ -108,6 +119,9 @@ func (d *daemon) start(ctx context.Context, o options, binary, runsc string, p p
 	}
 	args := []string{"--state-dir=" + d.dir, "--cache-dir=" + filepath.Join(os.TempDir(), "sandboxd-test-rootfs"), "--python=" + o.python,
 		fmt.Sprintf("--pool=%s=%d", p.image, 2*slots), fmt.Sprintf("--slots=%d", slots), "--log-level=error"}
+	if d.trajectories != nil {
+		args = append(args, "--isolation=trajectory")
+	}
 	if runsc != "" {
 		args = append(args, "--runsc="+runsc)
 	}
@@ -136,7 +150,13 @@ func (d *daemon) stop() {
 
 func (d *daemon) call(p program, cold bool) func(context.Context) error {
 	return func(ctx context.Context) error {
-		r, err := d.client.Run(ctx, client.Request{Code: p.code, Image: p.image, Cold: cold})
+		req := client.Request{Code: p.code, Image: p.image, Cold: cold}
+		if d.trajectories != nil {
+			var done func()
+			req.Trajectory, done = d.trajectories.next()
+			defer done()
+		}
+		r, err := d.client.Run(ctx, req)
 		if err == nil && r.Outcome != "ok" {
 			err = fmt.Errorf("%s: %s %s", r.Outcome, r.Message, r.Stderr.Text())
 		}

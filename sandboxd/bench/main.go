@@ -31,6 +31,7 @@ type options struct {
 	binaries, runscs, only []string
 	python, dockerImage    string
 	calls, rounds          int
+	trajectories           bool
 	seconds                time.Duration
 }
 
@@ -43,6 +44,7 @@ func main() {
 	pflag.IntVar(&o.calls, "calls", 20, "calls per row measured one after another")
 	pflag.StringSliceVar(&o.only, "only", nil, "programs to measure (print, numpy, sympy), and the warm pool alone; default: everything")
 	pflag.IntVar(&o.rounds, "rounds", 2, "turns into which each measurement under load is cut")
+	pflag.BoolVar(&o.trajectories, "trajectories", false, fmt.Sprintf("measure the last of --binary once more, with --isolation=trajectory and %d calls of each trajectory", callsOfTrajectory))
 	pflag.DurationVar(&o.seconds, "seconds", 10*time.Second, "length of each measurement under load")
 	pflag.Parse()
 	if n := len(o.runscs); n > 1 && n != len(o.binaries) {

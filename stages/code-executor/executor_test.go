@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
@@ -32,6 +34,7 @@ type fakeSandboxes struct {
 	mu       sync.Mutex
 	away     error
 	taken    map[*fakeReservation]bool
+	keys     map[string]*fakeReservation // by key, the last that was given
 	most     int
 	runs     map[string]int
 	running  int
@@ -62,20 +65,27 @@ func (f *fakeSandboxes) Ready(context.Context) error {
 
 func (f *fakeSandboxes) Slots(context.Context) (int, error) { return f.slots, nil }
 
-func (f *fakeSandboxes) Reserve(ctx context.Context) (reservation, error) {
+func (f *fakeSandboxes) Reserve(_ context.Context, key string) (reservation, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	before := f.keys[key]
 	switch {
 	case f.away != nil:
 		return nil, f.away
+	case f.taken[before]: // its holder is not the one who asks any more
+		delete(f.taken, before)
+		close(before.lost)
 	case len(f.taken) >= f.slots:
 		return nil, &client.BusyError{Code: "busy", RetryAfter: time.Second}
 	}
 	if f.taken == nil {
 		f.taken = map[*fakeReservation]bool{}
 	}
+	if f.keys == nil {
+		f.keys = map[string]*fakeReservation{}
+	}
 	r := &fakeReservation{f: f, lost: make(chan struct{})}
-	f.taken[r] = true
+	f.taken[r], f.keys[key] = true, r
 	return r, nil
 }
 
@@ -398,4 +408,54 @@ func TestReservationsAreGivenBack(t *testing.T) {
 			t.Errorf("%d reservations left after the stage stopped", len(f.taken))
 		}
 	})
+}
+
+// A slot whose connection broke is given its own place back, though sandboxd has no
+// other; no slot of this or another process takes it away.
+func TestASlotTakesItsOwnPlaceBack(t *testing.T) {
+	f := &fakeSandboxes{slots: 2}
+	ps := newPlaces(f, slog.New(slog.DiscardHandler), newMetrics(prometheus.NewRegistry()), func(string, error) {})
+	other := newPlaces(f, slog.New(slog.DiscardHandler), newMetrics(prometheus.NewRegistry()), func(string, error) {})
+	first, err := ps.reserve(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := other.reserve(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ps.reserve(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[*place]bool{first.(*place): true, second.(*place): false, again.(*place): false} {
+		lost := false
+		select {
+		case <-name.Lost():
+			lost = true
+		default:
+		}
+		if lost != want {
+			t.Errorf("slot %d of %s: lost %v, want %v", name.slot, name.places.process, lost, want)
+		}
+	}
+}
+
+// sandboxd hears which trajectory a program belongs to, and never a part of a name,
+// which might be another's.
+func TestTrajectoryOfARequest(t *testing.T) {
+	place := func(run string, sample uint32, copy uint64) *sluicev1.Trajectory {
+		return &sluicev1.Trajectory{Prompt: &sluicev1.Prompt{Group: &sluicev1.GroupPlace{RunId: run}}, SampleIndex: sample, Copy: copy}
+	}
+	seen := map[string]bool{}
+	for _, t2 := range []*sluicev1.Trajectory{place("a", 0, 1), place("a", 1, 1), place("b", 0, 1), place("a", 0, 2)} {
+		name := trajectory(t2)
+		if name == "" || seen[name] {
+			t.Errorf("trajectory %v is called %q", t2, name)
+		}
+		seen[name] = true
+	}
+	if name := trajectory(place(strings.Repeat("r", 300), 0, 1)); name != "" {
+		t.Errorf("a long name became %q", name)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-rl/sluice/sandboxd/api"
 	"github.com/sluice-rl/sluice/sandboxd/client"
+	"github.com/sluice-rl/sluice/schemas/identity"
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
 	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/sampler/rollout"
@@ -60,6 +61,7 @@ func (h *handler) Handle(ctx context.Context, m kafka.Message) ([]kafka.Output, 
 	timeout := call.GetTrajectory().GetPrompt().GetBudgets().GetExecutionTimeoutMs()
 	result, err := h.run(ctx, client.Request{
 		Code: turns[len(turns)-1].GetCode(), TimeoutMS: int64(timeout), Label: label(call.GetCallId()),
+		Trajectory: trajectory(call.GetTrajectory()),
 	})
 	var request *client.RequestError
 	if errors.Is(err, errInfra) || errors.Is(err, errBroken) || errors.As(err, &request) {
@@ -183,3 +185,12 @@ func (h *handler) giveUp(call *sluicev1.CodeCall, err error) []kafka.Output {
 }
 
 func label(callID string) string { return callID[:min(len(callID), api.MaxLabel)] }
+
+// trajectory names a trajectory to sandboxd. One whose name is too long has none: a
+// part of it might be another's.
+func trajectory(t *sluicev1.Trajectory) string {
+	if id := identity.TrajectoryID(t); len(id) <= api.MaxLabel {
+		return id
+	}
+	return ""
+}

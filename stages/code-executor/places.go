@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,10 @@ type places struct {
 	// ready reports the readiness of a part.
 	ready   func(part string, err error)
 	metrics *metrics
+	// process tells this process's places from those of others, at sandboxd. A slot
+	// whose connection broke is given back what sandboxd still holds for it, instead
+	// of waiting behind itself.
+	process string
 
 	mu   sync.Mutex
 	held map[int]*place
@@ -53,7 +58,7 @@ type places struct {
 }
 
 func newPlaces(boxes sandboxes, log *slog.Logger, m *metrics, ready func(string, error)) *places {
-	return &places{sandboxes: boxes, log: log, ready: ready, metrics: m, held: map[int]*place{}, since: time.Now()}
+	return &places{sandboxes: boxes, log: log, ready: ready, metrics: m, process: crand.Text(), held: map[int]*place{}, since: time.Now()}
 }
 
 // place is a reservation of one slot.
@@ -88,7 +93,7 @@ func (ps *places) reserve(ctx context.Context, slot int) (kafka.Place, error) {
 		return nil, ctx.Err()
 	}
 	for wait := firstPause; ; wait = min(2*wait, mostPause) {
-		r, err := ps.sandboxes.Reserve(ctx)
+		r, err := ps.sandboxes.Reserve(ctx, fmt.Sprintf("%s/%d", ps.process, slot))
 		if err == nil {
 			p := &place{places: ps, slot: slot, reservation: r}
 			ps.mu.Lock()

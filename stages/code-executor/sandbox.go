@@ -12,8 +12,9 @@ type sandboxes interface {
 	Ready(ctx context.Context) error
 	// Slots is how many reservations there can be at once.
 	Slots(ctx context.Context) (int, error)
-	// Reserve waits for a slot, for work that may come.
-	Reserve(ctx context.Context) (reservation, error)
+	// Reserve waits for a slot, for work that may come. Who reserves again under the
+	// same key has what is still held under it.
+	Reserve(ctx context.Context, key string) (reservation, error)
 	// Run runs a program that is in hand: it comes before all reservations, and takes
 	// the slot of an idle one.
 	Run(ctx context.Context, r client.Request) (client.Result, error)
@@ -29,9 +30,9 @@ type reservation interface {
 // daemon is sandboxd through its client.
 type daemon struct{ *client.Client }
 
-func (d daemon) Reserve(ctx context.Context) (reservation, error) {
+func (d daemon) Reserve(ctx context.Context, key string) (reservation, error) {
 	// A nil *Reservation must not become a reservation that is not nil.
-	r, err := d.Client.Reserve(ctx)
+	r, err := d.ReserveAs(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,11 @@ var ErrConfig = errors.New("configuration")
 
 // Isolation levels.
 const (
-	GVisor  = "gvisor"
+	// Call: a sandbox for each call.
+	Call = "call"
+	// Trajectory: the calls of one trajectory may share one.
+	Trajectory = "trajectory"
+	// Process: none.
 	Process = "process"
 )
 
@@ -28,8 +32,10 @@ type Config struct {
 	StateDir, CacheDir, Socket string
 	Listen, TokenFile          string
 
-	Isolation  string
-	NotSandbox bool
+	Isolation       string
+	NotSandbox      bool
+	Kept, KeptCalls int
+	KeptIdle        time.Duration
 
 	Runsc, Platform          string
 	Root, RootFormat, Python string
@@ -67,7 +73,10 @@ func Flags(flags *process.Flags) *Config {
 	fs.StringVar(&c.Listen, "listen", "", "also serve on this TCP address; needs --token-file")
 	fs.StringVar(&c.TokenFile, "token-file", "", "file holding the token that TCP clients must send")
 	fs = flags.Group("Isolation")
-	fs.StringVar(&c.Isolation, "isolation", GVisor, "gvisor, or process: no sandbox at all, for machines where gVisor cannot run")
+	fs.StringVar(&c.Isolation, "isolation", Call, "what has a sandbox of its own: each call; each trajectory, whose calls then run in one, each in a process, with a user and a /tmp of its own (THREATMODEL.md says what that gives up); or process: nothing, there is no sandbox at all, for machines where gVisor cannot run")
+	fs.IntVar(&c.Kept, "kept", 0, "sandboxes kept between the calls of their trajectories; 0: as many as slots")
+	fs.IntVar(&c.KeptCalls, "kept-calls", 32, "calls that a sandbox of a trajectory may run")
+	fs.DurationVar(&c.KeptIdle, "kept-idle", time.Minute, "how long a sandbox of a trajectory waits for its next call")
 	fs.BoolVar(&c.NotSandbox, "i-understand-this-is-not-a-sandbox", false, "required with --isolation=process")
 	fs.StringVar(&c.Runsc, "runsc", "", "gVisor's runsc (default: .tools/bin/runsc beside the daemon's bin folder, then PATH)")
 	fs.StringVar(&c.Platform, "platform", "systrap", "gVisor platform: systrap, ptrace or kvm")
@@ -131,6 +140,9 @@ func (c *Config) Complete() error {
 	if c.Reservable < 0 {
 		c.Reservable = max(1, c.Slots-1)
 	}
+	if c.Kept == 0 {
+		c.Kept = c.Slots
+	}
 	delete(c.Pool, "none")
 	return c.validate()
 }
@@ -146,8 +158,11 @@ func (c *Config) validate() error {
 	if len(c.Socket) > 107 {
 		bad("--socket %s is %d bytes long, a unix socket's path may have 107: choose a shorter one", c.Socket, len(c.Socket))
 	}
-	if c.Isolation != GVisor && c.Isolation != Process {
-		bad("--isolation=%s: want gvisor or process", c.Isolation)
+	if c.Isolation != Call && c.Isolation != Trajectory && c.Isolation != Process {
+		bad("--isolation=%s: want call, trajectory or process", c.Isolation)
+	}
+	if c.Kept < 0 || c.KeptCalls < 1 || c.KeptIdle <= 0 {
+		bad("--kept must be at least 0, --kept-calls at least 1, and --kept-idle more than 0")
 	}
 	if c.Isolation == Process && !c.NotSandbox {
 		bad("--isolation=process runs programs as plain processes of this machine, which is no protection at all; if that is what you want, add --i-understand-this-is-not-a-sandbox")

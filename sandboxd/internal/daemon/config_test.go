@@ -51,7 +51,7 @@ func TestBadConfigurationSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{[]string{"--isolation=process"}, "--i-understand-this-is-not-a-sandbox"},
-		{[]string{"--isolation=chroot"}, "want gvisor or process"},
+		{[]string{"--isolation=chroot"}, "want call, trajectory or process"},
 		{[]string{"--listen=127.0.0.1:1"}, "--token-file"},
 		{[]string{"--listen=nonsense", "--token-file=x"}, "missing port"},
 		{[]string{"--memory=1MiB"}, "at least 128MiB"},

@@ -27,6 +27,7 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/admission"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/breaker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/keep"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/metrics"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/pool"
 )
@@ -37,6 +38,10 @@ const hostProcesses = 2048
 
 // slowWindow is how many results --breaker-rate is a share of.
 const slowWindow = 1000
+
+// renewTime bounds how long a sandbox of a trajectory may take to be rid of a program:
+// some milliseconds, longer if that has left very many processes.
+const renewTime = 10 * time.Second
 
 // addressSpaces is how much address space a process gets where no control group
 // bounds memory, as a multiple of the memory limit.
@@ -105,9 +110,13 @@ func New(ctx context.Context, cfg *Config, log *slog.Logger) (*Daemon, error) {
 	if cfg.BreakerRate == 0 {
 		slow = 0
 	}
+	var kept *keep.Config
+	if cfg.Isolation == Trajectory {
+		kept = &keep.Config{Most: cfg.Kept, Calls: cfg.KeptCalls, Idle: cfg.KeptIdle, RenewTime: renewTime}
+	}
 	d.service = serve.New(serve.Config{
 		DefaultTimeout: cfg.Timeout, MaxTimeout: cfg.MaxTimeout, MaxCode: int(cfg.MaxCode), MaxWait: cfg.MaxWait,
-		Images: names, Choose: image.Choose,
+		Images: names, Choose: image.Choose, Keep: kept,
 	}, d.gate, d.pool, breaker.New(breaker.Config{
 		Window: cfg.BreakerWindow, Threshold: cfg.BreakerThreshold, Cooldown: cfg.BreakerCooldown,
 		SlowWindow: slow, SlowThreshold: int(cfg.BreakerRate * slowWindow),
@@ -165,7 +174,9 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 	if err := os.MkdirAll("/tmp", 0o1777); err != nil {
 		return nil, fmt.Errorf("gVisor needs /tmp: %w", err)
 	}
-	if d.exits, err = exitcall.Listen(d.dir.Path); err != nil {
+	if d.exits, err = exitcall.Listen(d.dir.Path); err != nil && cfg.Isolation == Trajectory {
+		return nil, fmt.Errorf("--isolation=%s needs gVisor's reports of exits: %w", Trajectory, err)
+	} else if err != nil {
 		d.log.Warn("programs' ends will be heard of some milliseconds late", "err", err)
 	}
 	runtime.ExitReports = d.exits.ConfigFile()
@@ -193,7 +204,7 @@ func (d *Daemon) maker(ctx context.Context) (pool.Maker, error) {
 		Runtime: runtime, Root: root, Groups: d.groups, Limits: inside, Group: limits, MemoryLimit: int64(cfg.Memory),
 		StateDir: d.dir.Path, RunDir: filepath.Join(d.dir.Path, "run"), Prefix: d.dir.Prefix(),
 		KeepOutput: int(cfg.KeepOutput), OutputLimit: int64(cfg.OutputLimit), StartTimeout: cfg.StartTimeout,
-		Exits: d.exits,
+		Exits: d.exits, Shared: cfg.Isolation == Trajectory,
 	}, d.spawner, d.log)
 	if err != nil {
 		return nil, err
@@ -260,7 +271,7 @@ func (d *Daemon) Health() (api.Health, bool) {
 	h := api.Health{
 		Status: "ok", Version: version(), Protections: protections, Images: d.pool.State(),
 		Slots: gate.Slots, Reservable: gate.Reservable, Reserved: gate.Reserved, Running: d.service.Running(), Waiting: gate.Waiting,
-		Idle: gate.Idle, WaitingCalls: gate.WaitingCalls,
+		Idle: gate.Idle, WaitingCalls: gate.WaitingCalls, Kept: d.service.Kept(),
 	}
 	open, tripReason := d.service.Tripped()
 	switch {
@@ -298,7 +309,7 @@ func (d *Daemon) Close() error {
 		errs = append(errs, d.pool.Close())
 	}
 	if d.service != nil {
-		d.service.Wait()
+		d.service.Close()
 	}
 	if d.spawner != nil {
 		d.spawner.Close()

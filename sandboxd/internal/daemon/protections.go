@@ -29,6 +29,9 @@ func protect(cfg *Config, groups *cgroup.Manager) api.Protections {
 		missing("cpu: no cpu control group; a program may use every core until its wall time is over")
 		p.CPU = "wall time only"
 	}
+	if cfg.Isolation == Trajectory {
+		p.Isolation = "gvisor, shared by the calls of one trajectory"
+	}
 	if cfg.Isolation == Process {
 		if !groups.Has("memory") {
 			p.Memory = ""

@@ -56,8 +56,10 @@ type Config struct {
 	OutputLimit int64
 	// StartTimeout bounds a boot, a restore and a checkpoint each.
 	StartTimeout time.Duration
-	// Exits tells of programs' exits; may be nil.
+	// Exits tells of programs' exits; may be nil unless Shared.
 	Exits *exitcall.Listener
+	// Shared makes sandboxes that may run several programs, one after another.
+	Shared bool
 }
 
 // Factory makes sandboxes; safe for concurrent use. Make it with New.
@@ -88,14 +90,22 @@ func (f *Factory) bundleDir(name string) string {
 }
 
 func (f *Factory) writeBundle(mode worker.Mode, img image.Image) error {
+	var share *worker.Share
+	if f.cfg.Shared {
+		share = &worker.Share{TmpBytes: f.cfg.Limits.TmpBytes, ShmBytes: f.cfg.Limits.ShmBytes, User: firstUser, Filter: bundle.Filter()}
+	}
 	spec := bundle.Spec{
 		RootPath: f.cfg.Root.Path,
 		EROFS:    f.cfg.Root.EROFS,
-		Args:     worker.Args(f.cfg.Root.Python, mode, img.Exercise, img.Wake),
+		Args:     worker.Args(f.cfg.Root.Python, mode, img.Exercise, img.Wake, share),
 		Limits:   f.cfg.Limits,
+		Shared:   f.cfg.Shared,
 	}
 	return spec.Write(f.bundleDir(img.Name))
 }
+
+// firstUser is the user of the first program in a shared sandbox.
+const firstUser = 100_000
 
 // Boot makes a cold sandbox.
 func (f *Factory) Boot(ctx context.Context) (sandbox.Sandbox, error) {
@@ -188,7 +198,7 @@ func (f *Factory) start(ctx context.Context, name, await string, hurry <-chan st
 		ID: id, Image: name, Warm: hurry != nil,
 		Argv: argv(id, folder), Env: f.cfg.Runtime.Env(), Attr: f.cfg.Runtime.Attr(),
 		Group: group, Kernel: &kernel{Listener: f.cfg.Exits, id: id, folder: folder}, MemoryLimit: f.cfg.MemoryLimit, Folder: folder,
-		Await: await, Hurry: hurry, KeepOutput: f.cfg.KeepOutput, OutputLimit: f.cfg.OutputLimit,
+		Await: await, Hurry: hurry, Shared: f.cfg.Shared, KeepOutput: f.cfg.KeepOutput, OutputLimit: f.cfg.OutputLimit,
 	})
 }
 

@@ -72,13 +72,13 @@ func (k *kernel) Stuck(runtime int) string {
 }
 
 // Signal goes through the kernel: on the host there is no such process.
-func (k *kernel) Signal(signal syscall.Signal) error {
+func (k *kernel) Signal(program int, signal syscall.Signal) error {
 	conn, err := control.Dial(k.folder, k.id)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	return conn.Signal(signal, answerPatience)
+	return conn.Signal(program, signal, answerPatience)
 }
 
 // memoryFile is the name of the file from which gVisor maps every page of its

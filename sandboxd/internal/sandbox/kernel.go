@@ -14,10 +14,10 @@ import (
 // tells of the program from below it. Without one the host's process is the
 // program, and its end is the program's.
 type Kernel interface {
-	// Expect returns a channel that receives the program's end as it happens, and
-	// is closed when the kernel is gone. pid is the sandbox's process on the host.
-	// Forget ends it.
-	Expect(pid int) <-chan Ending
+	// Expect returns a channel that receives a program's end as it happens, and
+	// is closed when the kernel is gone. pid is the sandbox's process on the host,
+	// program the program's in the sandbox. Forget ends it.
+	Expect(pid, program int) <-chan Ending
 	Forget(pid int)
 	// Connect makes a connection on which to ask for the program's end.
 	Connect() (Connection, error)
@@ -26,8 +26,8 @@ type Kernel interface {
 	Failure() string
 	// Stuck says why the kernel does not serve the program, "" if it does.
 	Stuck(pid int) string
-	// Signal sends a signal to the program's first process.
-	Signal(signal syscall.Signal) error
+	// Signal sends a signal to the program's process.
+	Signal(program int, signal syscall.Signal) error
 	// Memory is what the sandbox holds at this moment, in bytes; 0 if unknown.
 	Memory(pid int) int64
 }
@@ -228,7 +228,7 @@ func (s *Instance) signal(signal syscall.Signal) error {
 	if s.cfg.Kernel == nil {
 		return s.cmd.Process.Signal(signal)
 	}
-	return s.cfg.Kernel.Signal(signal)
+	return s.cfg.Kernel.Signal(s.program, signal)
 }
 
 // vanishPatience bounds the wait for the end of killed processes.

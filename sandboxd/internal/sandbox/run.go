@@ -73,6 +73,7 @@ func (s *Instance) Run(ctx context.Context, code string, limit time.Duration) (a
 		used = s.usage() // the kernel's last word, on memory kills above all
 	}
 	used.CPU = max(used.CPU-before, 0)
+	s.renewable = s.cfg.Shared && e.stop == verdict.NotStopped && e.heardBy == HeardExit && failure == ""
 	return s.report(e, failure, wall, used), nil
 }
 

@@ -58,6 +58,9 @@ type Config struct {
 	// ready, and is closed once somebody waits for it: until then it gets little
 	// of the CPU, and if it is still open at the nudge the clone rehearses.
 	Hurry <-chan struct{}
+	// Shared says that it may run one program after another, each in a process of its
+	// own: see Renew.
+	Shared bool
 	// KeepOutput is how many bytes of each stream to keep.
 	KeepOutput int
 	// OutputLimit bounds both streams together, in bytes.
@@ -71,21 +74,24 @@ type Instance struct {
 	stdin *os.File
 
 	stdout, stderr *output.Tail
-	opening        *opening
-	readers        sync.WaitGroup
-	streams        [2]*os.File
+	// What comes before a program's own output, on either stream.
+	opening, errOpening *opening
+	readers             sync.WaitGroup
+	streams             [2]*os.File
 
 	exited  chan struct{} // closed when the host process was reaped
 	waitErr error
 	status  int
 
-	overflow chan struct{} // closed when the output budget is exceeded
-	used     bool
-	conn     Connection    // nil without a kernel
-	ended    <-chan Ending // as soon as process 1 ends
-	waited   <-chan syscall.WaitStatus
-	heardBy  string
-	destroy  sync.Once
+	overflow  chan struct{} // closed when the output budget is exceeded
+	used      bool
+	renewable bool          // the last program has ended by itself
+	program   int           // its process in the sandbox
+	conn      Connection    // nil without a kernel
+	ended     <-chan Ending // as soon as the program's process ends
+	waited    <-chan syscall.WaitStatus
+	heardBy   string
+	destroy   sync.Once
 }
 
 // joinScript puts the shell into every control group named before "--" and
@@ -94,14 +100,12 @@ const joinScript = `while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; d
 
 // Start starts a sandbox and waits until it has written cfg.Await.
 func Start(ctx context.Context, sp *spawn.Spawner, cfg Config) (Sandbox, error) {
-	s := &Instance{cfg: cfg, exited: make(chan struct{}), overflow: make(chan struct{})}
-	budget := output.NewBudget(cfg.OutputLimit, func() { close(s.overflow) })
-	s.stdout, s.stderr = output.NewTail(cfg.KeepOutput, budget), output.NewTail(cfg.KeepOutput, budget)
+	s := &Instance{cfg: cfg, program: 1, exited: make(chan struct{})}
 	lines := []string{cfg.Await, worker.Run}
 	if cfg.Hurry != nil {
 		lines = append([]string{worker.Awake}, lines...)
 	}
-	s.opening = newOpening(s.stdout, lines...)
+	s.openStreams(lines)
 	if err := s.launch(sp); err != nil {
 		return nil, errors.Join(fmt.Errorf("start sandbox %s: %w", cfg.ID, err), s.cleanUp())
 	}
@@ -123,6 +127,21 @@ func Start(ctx context.Context, sp *spawn.Spawner, cfg Config) (Sandbox, error) 
 		return nil, s.failStart(err.Error())
 	}
 	return s, nil
+}
+
+// openStreams prepares for a program's streams, on which the worker first writes
+// these lines, and on stderr those of the second list.
+func (s *Instance) openStreams(lines []string, stderr ...string) {
+	s.overflow = make(chan struct{})
+	overflow := s.overflow
+	budget := output.NewBudget(s.cfg.OutputLimit, func() { close(overflow) })
+	s.stdout, s.stderr = output.NewTail(s.cfg.KeepOutput, budget), output.NewTail(s.cfg.KeepOutput, budget)
+	s.opening, s.errOpening = newOpening(s.stdout, lines...), newOpening(s.stderr, stderr...)
+}
+
+// read begins to read a stream.
+func (s *Instance) read(from io.Reader, to io.Writer) {
+	s.readers.Go(func() { _, _ = io.CopyBuffer(onlyWriter{to}, onlyReader{from}, make([]byte, 32<<10)) })
 }
 
 // hurry gives the clone its full weight as soon as somebody waits for it.
@@ -161,7 +180,11 @@ func (s *Instance) hear(ctx context.Context, line string) error {
 
 // settle does ahead of the call what need not be done while a caller waits.
 func (s *Instance) settle() error {
-	if err := s.connect(); err != nil {
+	if s.cfg.Shared && s.cfg.Await == worker.Ready {
+		if err := s.expect(); err != nil {
+			return err
+		}
+	} else if err := s.connect(); err != nil {
 		return err
 	}
 	s.cfg.Group.SetBackground(false)
@@ -197,7 +220,7 @@ func (s *Instance) launch(sp *spawn.Spawner) error {
 		return err
 	}
 	theirs, s.stdin, s.cmd.Stdin = append(theirs, inR), inW, inR
-	for i, to := range []io.Writer{s.opening, s.stderr} {
+	for i, to := range []io.Writer{s.opening, s.errOpening} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return err
@@ -208,18 +231,13 @@ func (s *Instance) launch(sp *spawn.Spawner) error {
 		} else {
 			s.cmd.Stderr = w
 		}
-		s.readers.Add(1)
-		go func() {
-			defer s.readers.Done()
-			buf := make([]byte, 32<<10)
-			_, _ = io.CopyBuffer(onlyWriter{to}, onlyReader{r}, buf)
-		}()
+		s.read(r, to)
 	}
 	if err := sp.Start(s.cmd); err != nil {
 		return err
 	}
 	if s.cfg.Kernel != nil {
-		s.ended = s.cfg.Kernel.Expect(s.cmd.Process.Pid)
+		s.ended = s.cfg.Kernel.Expect(s.cmd.Process.Pid, s.program)
 	}
 	go func() {
 		s.waitErr = s.cmd.Wait()
@@ -299,10 +317,13 @@ func (s *Instance) cleanUp() error {
 }
 
 // send writes the program and closes stdin, so that the program reads end of
-// file. A worker that dies meanwhile makes it fail, which the exit tells anyway.
+// file; in a shared sandbox it never has this stdin. A worker that dies meanwhile
+// makes it fail, which the exit tells anyway.
 func (s *Instance) send(frame []byte) {
 	_, _ = s.stdin.Write(frame)
-	_ = s.stdin.Close()
+	if !s.cfg.Shared {
+		_ = s.stdin.Close()
+	}
 }
 
 func processStatus(state *os.ProcessState) int {

@@ -120,7 +120,7 @@ func (s *Instance) drainNow() {
 		_ = f.SetReadDeadline(time.Unix(1, 0)) // ends the readers
 	}
 	s.readers.Wait()
-	for i, to := range []io.Writer{s.opening, s.stderr} {
+	for i, to := range []io.Writer{s.opening, s.errOpening} {
 		_ = s.streams[i].SetReadDeadline(time.Time{})
 		raw, err := s.streams[i].SyscallConn()
 		if err != nil {

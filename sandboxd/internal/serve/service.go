@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-rl/sluice/sandboxd/internal/sandbox"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/admission"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/breaker"
+	"github.com/sluice-rl/sluice/sandboxd/internal/serve/keep"
 	"github.com/sluice-rl/sluice/sandboxd/internal/serve/metrics"
 )
 
@@ -73,6 +74,9 @@ type Config struct {
 	Images []string
 	// Choose picks an image for a program.
 	Choose func(code string) string
+	// Keep says what is kept of the sandboxes of trajectories; nil for nothing: each
+	// call has a sandbox of its own.
+	Keep *keep.Config
 }
 
 // Service runs calls. Make it with New.
@@ -85,6 +89,7 @@ type Service struct {
 	protections api.Protections
 	log         *slog.Logger
 
+	kept   *keep.Keeper   // nil for none
 	ending sync.WaitGroup // sandboxes being destroyed
 
 	mu           sync.Mutex
@@ -95,8 +100,12 @@ type Service struct {
 
 // New joins the parts.
 func New(cfg Config, gate *admission.Gate, source Source, b *breaker.Breaker, m *metrics.Metrics, p api.Protections, log *slog.Logger) *Service {
-	return &Service{cfg: cfg, gate: gate, source: source, breaker: b, metrics: m, protections: p, log: log,
+	s := &Service{cfg: cfg, gate: gate, source: source, breaker: b, metrics: m, protections: p, log: log,
 		reservations: map[string]*reservation{}, places: map[string]*place{}}
+	if cfg.Keep != nil {
+		s.kept = keep.New(*cfg.Keep, s.discard, log)
+	}
+	return s
 }
 
 // SetProtections changes what results say of the protections.
@@ -189,12 +198,13 @@ func (s *Service) execute(ctx context.Context, req api.Request) (result api.Resu
 	if limit == 0 {
 		limit = s.cfg.DefaultTimeout
 	}
+	home := s.home(req, name)
 	begin := time.Now()
 	for attempt, cold := range []bool{req.Cold, req.Cold, true} {
 		if attempt > 0 && time.Since(begin) > retryTime {
 			break
 		}
-		box, err := s.source.Take(ctx, name, cold)
+		box, calls, err := s.take(ctx, home, attempt, name, cold)
 		if err != nil {
 			if ctx.Err() != nil {
 				return api.Result{}, 0, context.Cause(ctx)
@@ -206,7 +216,12 @@ func (s *Service) execute(ctx context.Context, req api.Request) (result api.Resu
 		start = time.Since(begin)
 		result, err = box.Run(ctx, req.Code, limit)
 		taken := box.Started()
-		s.discard(box)
+		result.SandboxCall = calls + 1
+		if home == "" || err != nil || result.Outcome == api.InfraError {
+			s.discard(box)
+		} else {
+			s.kept.Keep(home, box, calls+1)
+		}
 		if err != nil && taken {
 			return api.Result{}, 0, &BegunError{err}
 		}
@@ -221,6 +236,29 @@ func (s *Service) execute(ctx context.Context, req api.Request) (result api.Resu
 	}
 	return result, time.Since(begin), nil
 }
+
+// home is where the sandbox of a call is kept for the next one of its trajectory; ""
+// for nowhere.
+func (s *Service) home(req api.Request, image string) string {
+	if s.kept == nil || req.Trajectory == "" || req.Cold {
+		return ""
+	}
+	return fmt.Sprintf("%q %q %s", req.Owner, req.Trajectory, image)
+}
+
+// take returns the sandbox for an attempt, and how many programs it has run.
+func (s *Service) take(ctx context.Context, home string, attempt int, image string, cold bool) (sandbox.Sandbox, int, error) {
+	if home != "" && attempt == 0 {
+		if box, calls := s.kept.Take(ctx, home); box != nil {
+			return box, calls, nil
+		}
+	}
+	box, err := s.source.Take(ctx, image, cold)
+	return box, 0, err
+}
+
+// Kept is how many sandboxes wait for the next call of their trajectory.
+func (s *Service) Kept() int { return s.kept.Len() }
 
 // retryTime bounds how long a call is tried again: where every start hangs, one is
 // enough to know.
@@ -308,6 +346,12 @@ func (s *Service) Running() int {
 
 // Wait waits until every discarded sandbox is gone.
 func (s *Service) Wait() { s.ending.Wait() }
+
+// Close gives up what is kept for trajectories, and waits. It may be called twice.
+func (s *Service) Close() {
+	s.kept.Close()
+	s.Wait()
+}
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 

@@ -41,6 +41,10 @@ type Spec struct {
 	// Args is the command; its first element is an absolute path in the root.
 	Args   []string
 	Limits Limits
+	// Shared says that several programs run in it, one after another. Then the first
+	// process is root within gVisor, with the few capabilities that it takes to give
+	// each program a user and mounts of its own, and to kill what it leaves.
+	Shared bool
 }
 
 // Environment is all that a program finds in its environment. One BLAS thread,
@@ -98,6 +102,12 @@ func (s Spec) OCI() *specs.Spec {
 				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
 			},
 		},
+	}
+	if s.Shared {
+		can := []string{"CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_KILL"}
+		spec.Process.User = specs.User{}
+		spec.Process.Capabilities = &specs.LinuxCapabilities{Bounding: can, Effective: can, Permitted: can}
+		spec.Linux.Seccomp = nil // see Filter
 	}
 	if s.Limits.CPUs > 0 {
 		period := uint64(100_000)

@@ -2,13 +2,16 @@ package bundle
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 var example = Spec{
@@ -129,4 +132,78 @@ func TestSeccompProfile(t *testing.T) {
 	if want := uint64(0x7e020080); flags != want {
 		t.Errorf("clone is refused with %#x, want %#x", flags, want)
 	}
+}
+
+// The first process of a shared sandbox has what it needs to keep programs apart, and
+// nothing else; its programs get the same refusals from a filter of their own.
+func TestSharedSpecification(t *testing.T) {
+	shared := example
+	shared.Shared = true
+	s := shared.OCI()
+	p := s.Process
+	want := []string{"CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_KILL"}
+	if p.User.UID != 0 || !slices.Equal(p.Capabilities.Effective, want) || !slices.Equal(p.Capabilities.Bounding, want) || len(p.Capabilities.Inheritable)+len(p.Capabilities.Ambient) > 0 {
+		t.Errorf("user %+v with %+v", p.User, p.Capabilities)
+	}
+	if !p.NoNewPrivileges || !s.Root.Readonly || s.Linux.Seccomp != nil {
+		t.Errorf("no new privileges %v, read-only root %v, profile %v", p.NoNewPrivileges, s.Root.Readonly, s.Linux.Seccomp)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	const allow, eperm, enosys = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	arch := uint32(unix.AUDIT_ARCH_X86_64)
+	if runtime.GOARCH == "arm64" {
+		arch = unix.AUDIT_ARCH_AARCH64
+	}
+	for name, tt := range map[string]struct {
+		arch, number, arg0, want uint32
+	}{
+		"getpid":                     {arch, unix.SYS_GETPID, 0, allow},
+		"unshare":                    {arch, unix.SYS_UNSHARE, 0, eperm},
+		"mount_setattr":              {arch, unix.SYS_MOUNT_SETATTR, 0, eperm},
+		"chroot":                     {arch, unix.SYS_CHROOT, 0, eperm},
+		"fork":                       {arch, unix.SYS_CLONE, uint32(unix.SIGCHLD), allow},
+		"a thread":                   {arch, unix.SYS_CLONE, 0x3d0f00, allow},
+		"a namespace":                {arch, unix.SYS_CLONE, unix.CLONE_NEWUSER, eperm},
+		"a namespace among others":   {arch, unix.SYS_CLONE, unix.CLONE_NEWNS | uint32(unix.SIGCHLD), eperm},
+		"clone3":                     {arch, unix.SYS_CLONE3, 0, enosys},
+		"a call of another machine":  {arch + 1, unix.SYS_GETPID, 0, eperm},
+		"a number that is far above": {arch, 1 << 30, 0, allow}, // gVisor has no such call
+	} {
+		if got := evaluate(t, Filter(), tt.arch, tt.number, tt.arg0); got != tt.want {
+			t.Errorf("%s: %#x, want %#x", name, got, tt.want)
+		}
+	}
+}
+
+// evaluate is what a kernel does with a filter.
+func evaluate(t *testing.T, code []byte, arch, number, arg0 uint32) uint32 {
+	t.Helper()
+	var loaded uint32
+	for at := 0; at*8 < len(code); at++ {
+		i := code[at*8:]
+		parameter := binary.NativeEndian.Uint32(i[4:])
+		jump := func(taken bool) {
+			if taken {
+				at += int(i[2])
+			} else {
+				at += int(i[3])
+			}
+		}
+		switch binary.NativeEndian.Uint16(i) {
+		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
+			loaded = map[uint32]uint32{0: number, 4: arch, 16: arg0}[parameter]
+		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
+			jump(loaded == parameter)
+		case unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K:
+			jump(loaded&parameter != 0)
+		case unix.BPF_RET | unix.BPF_K:
+			return parameter
+		default:
+			t.Fatalf("instruction %d is %x", at, i[:8])
+		}
+	}
+	t.Fatal("the filter has no end")
+	return 0
 }

@@ -106,15 +106,15 @@ func (c *Conn) Ping(patience time.Duration) error {
 	return err
 }
 
-// Signal sends a signal to the sandbox's process 1, for at most patience.
-func (c *Conn) Signal(signal syscall.Signal, patience time.Duration) error {
+// Signal sends a signal to a process of the sandbox, for at most patience.
+func (c *Conn) Signal(process int, signal syscall.Signal, patience time.Duration) error {
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return fmt.Errorf("control request: %w", err)
 	}
 	_, err := c.ask("containerManager.Signal", struct {
-		CID   string
-		Signo int32
-	}{c.id, int32(signal)})
+		CID        string
+		Signo, PID int32
+	}{c.id, int32(signal), int32(process)})
 	return err
 }
 

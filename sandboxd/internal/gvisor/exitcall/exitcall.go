@@ -3,7 +3,7 @@
 // gVisor's kernel answers a wait only after it has taken the process's memory
 // apart, which takes 5 to 15 ms and is no concern of the caller: the sandbox is
 // about to be killed as a whole. But the kernel can also report system calls to
-// a socket as they happen, and exit_group of process 1 is the end of a program,
+// a socket as they happen, and exit_group of its process is the end of a program,
 // with its status, after its last byte of output.
 //
 // Reads: reports from the sandboxes of this daemon, over a socket in the state
@@ -51,11 +51,12 @@ var ofItself = map[syscall.Signal]bool{
 
 // expected is a program whose end is waited for.
 type expected struct {
-	end  chan sandbox.Ending // closed when nothing more can come
-	told bool
-	left *int // the status with which its first thread left, if it did
-	gone bool
-	sent bool // somebody inside sent a signal
+	group int                 // its process in the sandbox
+	end   chan sandbox.Ending // closed when nothing more can come
+	told  bool
+	left  *int // the status with which its first thread left, if it did
+	gone  bool
+	sent  bool // somebody inside sent a signal
 }
 
 // Listen opens the socket in dir and writes the configuration beside it.
@@ -92,16 +93,21 @@ func (l *Listener) ConfigFile() string {
 	return l.config
 }
 
-// Expect returns a channel that receives the end of the program in the sandbox
-// whose runtime is process pid, and is closed when the sandbox's kernel is gone. Call Forget once the sandbox is gone too. A nil
-// Listener never reports.
-func (l *Listener) Expect(pid int) <-chan sandbox.Ending {
+// Expect returns a channel that receives the end of a program in the sandbox whose
+// runtime is process pid, and is closed when the sandbox's kernel is gone. program is
+// the number of its process in there; another one may be expected after it. Call
+// Forget once the sandbox is gone too. A nil Listener never reports.
+func (l *Listener) Expect(pid, program int) <-chan sandbox.Ending {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := &expected{end: make(chan sandbox.Ending, 1)}
+	e := &expected{group: program, end: make(chan sandbox.Ending, 1)}
+	if before := l.waiting[pid]; before != nil && before.gone {
+		e.gone = true
+		close(e.end)
+	}
 	l.waiting[pid] = e
 	return e.end
 }
@@ -181,7 +187,7 @@ func (l *Listener) serve(conn *net.UnixConn, pid int) {
 		if err != nil || n == 0 {
 			return
 		}
-		if r, ok := decode(buf[:n]); ok && (r.group == 1 || r.sends) {
+		if r, ok := decode(buf[:n]); ok {
 			l.tell(pid, r)
 		}
 	}
@@ -196,10 +202,11 @@ func (l *Listener) tell(pid int, r report) {
 	case e == nil || e.told || e.gone: // nobody waits, or it was told before
 	case r.sends:
 		e.sent = true
+	case r.group != e.group:
 	case r.ended:
 		e.told = true
 		e.end <- sandbox.Ending{Status: r.status, Foreign: r.signal != 0 && !e.sent && !ofItself[r.signal]}
-	case r.thread == 1 && e.left == nil:
+	case r.thread == r.group && e.left == nil:
 		e.left = &r.status
 	}
 }

@@ -80,7 +80,7 @@ func TestListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine, other := l.Expect(os.Getpid()), l.Expect(1)
+	mine, other := l.Expect(os.Getpid(), 1), l.Expect(1, 1)
 	conn, err := net.Dial("unixpacket", filepath.Join(dir, "exits.sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestAKernelThatDies(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			heard := l.Expect(os.Getpid())
+			heard := l.Expect(os.Getpid(), 1)
 			conn, err := net.Dial("unixpacket", filepath.Join(dir, "exits.sock"))
 			if err != nil {
 				t.Fatal(err)
@@ -178,7 +178,7 @@ func TestAKernelThatDies(t *testing.T) {
 // Where the socket cannot be had, everything else works without it.
 func TestNoListener(t *testing.T) {
 	var l *Listener
-	if l.ConfigFile() != "" || l.Expect(1) != nil || l.Close() != nil {
+	if l.ConfigFile() != "" || l.Expect(1, 1) != nil || l.Close() != nil {
 		t.Error("a nil Listener must do nothing")
 	}
 	l.Forget(1)

@@ -77,7 +77,7 @@ func (m *Maker) Boot(ctx context.Context) (sandbox.Sandbox, error) {
 	}
 	return sandbox.Start(ctx, m.spawner, sandbox.Config{
 		ID: id, Image: ImageName,
-		Argv: worker.Args(m.cfg.Python, worker.Boot, "", ""), Env: bundle.Environment(), Dir: folder,
+		Argv: worker.Args(m.cfg.Python, worker.Boot, "", "", nil), Env: bundle.Environment(), Dir: folder,
 		Group: group, Folder: folder,
 		Await: worker.Ready, KeepOutput: m.cfg.KeepOutput, OutputLimit: m.cfg.OutputLimit,
 	})

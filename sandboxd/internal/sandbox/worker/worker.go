@@ -3,9 +3,15 @@
 // daemon before that.
 //
 // The protocol ends before untrusted code begins: CHECKPOINT (only while an
-// image is made), AWAKE and a nudge (only in a clone), READY, one frame with the program, RUN. Whatever a program
+// image is made), AWAKE and a nudge (only in a clone), READY with the number of the
+// process that becomes the program, one frame with the program, RUN. Whatever a program
 // writes after RUN is its output and nothing else, so there is no reply that it
 // could forge.
+//
+// In a sandbox that is shared by the programs of one trajectory (Share) it begins
+// again after each of them: the daemon sends a word that nobody could have guessed,
+// and on both streams CLEAN and that word come back once nothing of the program
+// lives any more; then READY again.
 package worker
 
 import (
@@ -23,9 +29,33 @@ var source string
 const (
 	Checkpoint = "CHECKPOINT\n"
 	Awake      = "AWAKE\n"
-	Ready      = "READY\n"
+	Ready      = "READY " // then a number
 	Run        = "RUN\n"
 )
+
+// WordBytes is how long the word is that asks for the next program's process.
+const WordBytes = 32
+
+// Clean is what answers that word.
+func Clean(word string) string { return "CLEAN " + word + "\n" }
+
+// Share says how the programs of one sandbox are kept apart.
+type Share struct {
+	// TmpBytes and ShmBytes bound each one's own /tmp and /dev/shm.
+	TmpBytes, ShmBytes int64
+	// User is the first one's user, each later one's is one more.
+	User int
+	// Filter is the seccomp program that each one gets.
+	Filter []byte
+}
+
+// text is what the worker reads, a Python dictionary.
+func (s *Share) text() string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("{'tmp': %d, 'shm': %d, 'user': %d, 'filter': '%x'}", s.TmpBytes, s.ShmBytes, s.User, s.Filter)
+}
 
 // FlushSignal makes a worker write out what the program has printed. Of this signal
 // programs make no use, and one that has become another by exec ignores it.
@@ -53,9 +83,10 @@ const (
 const start = `exec(compile(__import__("sys").argv.pop(1), "<worker>", "exec"), {"__name__": "sandboxd", "__builtins__": dict(vars(__import__("builtins")))})`
 
 // Args is the command line of a worker. exercise is Python source that is run
-// before the checkpoint, wake what is run in every clone before it is ready.
-func Args(python string, mode Mode, exercise, wake string) []string {
-	return []string{python, "-c", start, source, string(mode), exercise, wake}
+// before the checkpoint, wake what is run in every clone before it is ready. share is
+// nil where a sandbox runs one program.
+func Args(python string, mode Mode, exercise, wake string, share *Share) []string {
+	return []string{python, "-c", start, source, string(mode), exercise, wake, share.text()}
 }
 
 // Frame wraps a program for the worker's stdin.

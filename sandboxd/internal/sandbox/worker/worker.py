@@ -6,8 +6,12 @@
 #   1. import and exercise the image's modules, if it has any
 #   2. with "checkpoint": block until this very process is a restored clone,
 #      write AWAKE, block again until nudged, and rehearse if the nudge says so
-#   3. write READY; read one frame (4-byte length, source) from stdin
+#   3. write READY and the process's number; read one frame (4-byte length, source)
+#      from stdin
 #   4. write RUN, then be the program: as `python3 -c SOURCE` would be
+#
+# In a sandbox that several programs share process 1 is not the program but starts
+# it, one after another: see serve.
 #
 # This file runs in a namespace of its own: __main__ is the program's, untouched.
 import atexit, contextvars, ctypes, gc, io, linecache, os, signal, sys, threading, traceback, types
@@ -205,6 +209,78 @@ def read_program():
     return frame[4:].decode()
 
 
+def check(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def settle(number, share):
+    """Makes a process of the number-th program: its own mounts, user and limits."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl.argtypes = [ctypes.c_int] + 4 * [ctypes.c_ulong]
+    os.setsid()
+    check(libc.unshare(0x00020000 | 0x08000000))  # CLONE_NEWNS | CLONE_NEWIPC
+    for path, size in ((b"/tmp", share["tmp"]), (b"/dev/shm", share["shm"])):
+        check(libc.mount(b"tmpfs", path, b"tmpfs", 2 | 4, b"mode=1777,size=%d" % size))  # MS_NOSUID | MS_NODEV
+    os.chdir("/tmp")
+    os.setgroups([])
+    user = share["user"] + number
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)  # takes every capability along
+    check(libc.prctl(4, 1, 0, 0, 0))  # PR_SET_DUMPABLE: its /proc/self is its own
+    # The filter that other sandboxes have from their start, which process 1 cannot.
+    code = bytes.fromhex(share["filter"])
+    text = ctypes.create_string_buffer(code, len(code))
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("text", ctypes.c_void_p)]
+
+    program = Program(len(code) // 8, ctypes.addressof(text))
+    check(libc.prctl(22, 2, ctypes.addressof(program), 0, 0))  # PR_SET_SECCOMP
+
+
+def serve(share):
+    """Is process 1 of a sandbox that the programs of one trajectory share. Returns in
+    the process of each program, with what its stdin is to become.
+
+    Nothing of a program reaches this process, whose memory every later program has a
+    copy of: neither its source, which its own process reads, nor anything it does.
+    When a program has ended, so has all that it left running, before the daemon's
+    next message is read; what it wrote until then the daemon throws away, up to the
+    line that repeats the message, which nobody else can have known.
+    """
+    import fcntl
+
+    for number in range(1 << 16):
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(write)  # the end of a file, once the source is read
+            settle(number, share)
+            return read
+        os.close(read)
+        os.close(write)
+        while os.waitpid(-1, 0)[0] != pid:
+            pass
+        while True:
+            try:
+                os.kill(-1, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                break
+        word = os.read(0, 32)
+        if len(word) < 32:
+            os._exit(0)  # no more programs
+        for stream in (1, 2):
+            fcntl.fcntl(stream, fcntl.F_SETOWN, 0)
+            fcntl.fcntl(stream, fcntl.F_SETFL, 0)
+            os.write(stream, b"CLEAN " + word + b"\n")
+    os._exit(0)
+
+
 def quietly(step, *args):
     try:
         step(*args)
@@ -256,7 +332,7 @@ def leave(status, scope):
 
 
 def main():
-    mode, exercise, wake = sys.argv[1:]
+    mode, exercise, wake, share = sys.argv[1:]
     hide(run)
     signal.signal(signal.SIGURG, flush)
     if mode == "checkpoint":
@@ -273,9 +349,16 @@ def main():
             rehearse(wake)
             fail_to_spawn()
         reseed()
+    stdin = None
+    if share:
+        stdin = serve(eval(share, {}))  # the daemon's own word
+        reseed()
     deepen(6)
-    os.write(1, b"READY\n")
+    os.write(1, b"READY %d\n" % os.getpid())
     source = read_program()
+    if stdin is not None:
+        os.dup2(stdin, 0)
+        os.close(stdin)
     os.write(1, b"RUN\n")
     sys.argv[:] = ["-c"]
     sys.orig_argv[:] = [sys.executable, "-c", source]
