@@ -41,7 +41,7 @@ build: ## Build all binaries into bin/
 ##@ Develop
 
 .PHONY: test
-test: tools kafka generated build vet trainer-test ## What CI runs: tools, build, vet, generated code, unit tests with the race detector, integration
+test: tools kafka chromium generated build vet trainer-test ## What CI runs: tools, build, vet, generated code, unit tests with the race detector, integration
 	go test -race -tags synctests -timeout 30m $(TESTARGS) $$(go list ./... | grep -v /integration)
 	go test -count=1 -timeout 30m ./integration/...
 
@@ -89,6 +89,9 @@ trainer-wheel: ## Build the Python trainer's wheel into stages/trainer/dist
 
 .PHONY: kafka
 kafka: $(STAMPS)/kafka-$(KAFKA_VERSION) ## Install Apache Kafka for tests against the real broker (into .tools/kafka; Java and Maven from apt)
+
+.PHONY: chromium
+chromium: $(STAMPS)/chromium ## Install Chromium, in which tests drive the pages (from apt)
 
 .PHONY: integration
 integration: tools kafka build ## Drive the built binaries: embedded services, and containers where Docker has the images
@@ -143,6 +146,9 @@ $(STAMPS)/runsc-$(RUNSC_VERSION): topology/tools/gvisor/runsc.patch topology/too
 
 $(STAMPS)/libchdb-$(CHDB_VERSION):
 	@$(INSTALL) libchdb && mkdir -p $(@D) && touch $@
+
+$(STAMPS)/chromium:
+	@$(INSTALL) chromium && mkdir -p $(@D) && touch $@
 
 $(STAMPS)/kafka-$(KAFKA_VERSION):
 	@$(INSTALL) kafka && mkdir -p $(@D) && touch $@

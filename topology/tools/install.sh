@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts one tool into .tools/ of this checkout. Usage: topology/tools/install.sh NAME
-# NAME is apt, runsc, libchdb, kafka, python, buf, protoc-gen-go or golangci-lint. The Makefile calls
+# NAME is apt, chromium, runsc, libchdb, kafka, python, buf, protoc-gen-go or golangci-lint. The Makefile calls
 # it only where the stamp of the wanted version is missing. Versions come from the
 # Makefile through the environment.
 set -eu
@@ -118,6 +118,9 @@ case ${1:-} in
 apt)
 	# shellcheck disable=SC2086
 	apt_install $APT_PACKAGES
+	;;
+chromium)
+	command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || apt_install chromium
 	;;
 runsc)
 	build_runsc

@@ -24,8 +24,10 @@ import (
 type Server struct {
 	// HTTP and TCP are addresses, host:port.
 	HTTP, TCP string
-	// WriterPassword and ReaderPassword belong to the users "writer" and "reader".
+	// WriterPassword, ReaderPassword and PagesPassword belong to the users "writer",
+	// "reader" and "pages".
 	WriterPassword, ReaderPassword         string
+	PagesPassword                          string
 	WriterPasswordFile, ReaderPasswordFile string
 
 	cmd *exec.Cmd
@@ -111,6 +113,7 @@ func StartAt(t testing.TB, bin, dir, httpPort, tcpPort string) *Server {
 			s.HTTP, s.TCP = str("http"), str("tcp")
 			s.WriterPasswordFile, s.ReaderPasswordFile = str("writer_password_file"), str("reader_password_file")
 			s.WriterPassword, s.ReaderPassword = read(t, s.WriterPasswordFile), read(t, s.ReaderPasswordFile)
+			s.PagesPassword = read(t, str("pages_password_file"))
 			return s
 		}
 		if time.Now().After(deadline) || s.cmd.Process.Signal(syscall.Signal(0)) != nil {

@@ -2,10 +2,7 @@ package clickhouse
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,13 +41,17 @@ const (
 	configName   = "config.xml"
 	writerSecret = "writer.password"
 	readerSecret = "reader.password"
+	pagesSecret  = "pages.password"
 )
 
 // The users that clients sign in as.
 const (
 	WriterUser = "writer"
 	ReaderUser = "reader"
-	stopUser   = "stop"
+	// PagesUser may read one database, within limits: what people and pages ask for
+	// cannot take the engine from those that write.
+	PagesUser = "pages"
+	stopUser  = "stop"
 )
 
 type marker struct {
@@ -175,12 +176,16 @@ func (d *directory) secret(name string) (string, error) {
 }
 
 // prepare makes what the engine needs to find, owned by the user it will run as.
-func (d *directory) prepare(uid, gid int, stopPassword string) error {
+func (d *directory) prepare(uid, gid int, stopPassword, pagesDatabase string) error {
 	writer, err := d.secret(writerSecret)
 	if err != nil {
 		return err
 	}
 	reader, err := d.secret(readerSecret)
+	if err != nil {
+		return err
+	}
+	pages, err := d.secret(pagesSecret)
 	if err != nil {
 		return err
 	}
@@ -192,7 +197,7 @@ func (d *directory) prepare(uid, gid int, stopPassword string) error {
 			return fmt.Errorf("data directory: %w", err)
 		}
 	}
-	users, err := usersXML(writer, reader, stopPassword)
+	users, err := usersXML(passwords{writer, reader, pages, stopPassword}, pagesDatabase)
 	if err != nil {
 		return err
 	}
@@ -235,61 +240,6 @@ const configXML = `<clickhouse>
   <users_config>` + usersName + `</users_config>
 </clickhouse>
 `
-
-type xmlUser struct {
-	XMLName  xml.Name
-	Hash     string   `xml:"password_sha256_hex,omitempty"`
-	Password *string  `xml:"password"`
-	Networks string   `xml:"networks>ip"`
-	Profile  string   `xml:"profile"`
-	Quota    string   `xml:"quota"`
-	Grants   []string `xml:"grants>query"`
-}
-
-type xmlProfile struct {
-	XMLName  xml.Name
-	ReadOnly int `xml:"readonly"`
-}
-
-type xmlUsers struct {
-	XMLName  xml.Name     `xml:"clickhouse"`
-	Profiles []xmlProfile `xml:"profiles>_"`
-	Quota    struct{}     `xml:"quotas>default"`
-	Users    []xmlUser    `xml:"users>_"`
-}
-
-func usersXML(writer, reader, stop string) ([]byte, error) {
-	user := func(name, password, profile string, grants ...string) xmlUser {
-		u := xmlUser{XMLName: xml.Name{Local: name}, Networks: "127.0.0.1", Profile: profile, Quota: "default", Grants: grants}
-		if password == "" {
-			u.Password = new(string)
-			return u
-		}
-		sum := sha256.Sum256([]byte(password))
-		u.Hash = hex.EncodeToString(sum[:])
-		return u
-	}
-	v := xmlUsers{
-		Profiles: []xmlProfile{
-			{XMLName: xml.Name{Local: "default"}},
-			// 2: reads only, and settings of a query may be changed, which clients do.
-			{XMLName: xml.Name{Local: "readonly"}, ReadOnly: 2},
-		},
-		Users: []xmlUser{
-			user("default", "", "default", "GRANT SYSTEM LISTEN ON *.*", "GRANT SELECT ON system.numbers"),
-			user(WriterUser, writer, "default",
-				"GRANT SELECT, INSERT, SHOW, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP DATABASE, DROP TABLE, DROP VIEW, ALTER TABLE, ALTER VIEW, TRUNCATE, OPTIMIZE ON *.*",
-				"GRANT TABLE ENGINE ON Atomic", "GRANT TABLE ENGINE ON MergeTree", "GRANT TABLE ENGINE ON ReplacingMergeTree"),
-			user(ReaderUser, reader, "readonly", "GRANT SELECT, SHOW ON *.*"),
-			user(stopUser, stop, "default", "GRANT KILL QUERY ON *.*", "GRANT SELECT ON system.processes"),
-		},
-	}
-	b, err := xml.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", usersName, err)
-	}
-	return append(b, '\n'), nil
-}
 
 // newerThan compares versions such as 26.7.2.1 number by number.
 func newerThan(a, b string) bool {

@@ -22,7 +22,9 @@
 //   - The engine's own session is user "default", without a password: a password there
 //     ends the process. So default may do nothing but start the listeners and wait.
 //     Rows are written by "writer", read by "reader", both with random passwords that
-//     stay the same over restarts and lie in files of mode 0600.
+//     stay the same over restarts and lie in files of mode 0600. "pages" reads one
+//     database within limits that no query can raise, and after everybody else: it is
+//     for what people ask by hand.
 //   - The working directory is an empty one, because the engine's database "default"
 //     shows files of the working directory as tables. Make a database of your own.
 //

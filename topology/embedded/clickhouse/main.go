@@ -21,8 +21,8 @@ directory. An engine that dies is started again, up to 5 times a minute: what it
 acknowledged is there. Started as root, the engine runs as --user.
 
 The ready file says where it listens, under http and tcp, and under
-writer_password_file and reader_password_file where the passwords of the users "writer"
-and "reader" are. Exit code 3: the data directory is of a newer version, foreign or in
+writer_password_file, reader_password_file and pages_password_file where the passwords of
+the users "writer", "reader" and "pages" are. Exit code 3: the data directory is of a newer version, foreign or in
 use, or the library is unusable.`
 
 // Main runs sluice-clickhouse, or its engine process, and returns the exit code.
@@ -71,6 +71,7 @@ func (c *Config) register(f *pflag.FlagSet) {
 	f.IntVar(&c.HTTPPort, "http-port", 8123, "port of the HTTP protocol on 127.0.0.1; 0 takes a free one")
 	f.IntVar(&c.TCPPort, "tcp-port", 9000, "port of the native protocol on 127.0.0.1; 0 takes a free one")
 	f.StringVar(&c.User, "user", "nobody", "user to run the engine as, where started as root")
+	f.StringVar(&c.PagesDatabase, "pages-database", "sluice", "the one database that the user \"pages\" may read, within limits of time, rows and memory")
 	f.DurationVar(&c.StartTimeout, "start-timeout", time.Minute, "longest time from start to the first answer")
 }
 
@@ -99,6 +100,8 @@ func serve(ctx context.Context, cfg Config, l *process.Life) error {
 	l.Address("writer_password_file", s.WriterPasswordFile())
 	l.Address("reader_user", ReaderUser)
 	l.Address("reader_password_file", s.ReaderPasswordFile())
+	l.Address("pages_user", PagesUser)
+	l.Address("pages_password_file", s.PagesPasswordFile())
 	l.Health.Begun()
 	s, err = keepServing(ctx, s, l)
 	if s == nil {

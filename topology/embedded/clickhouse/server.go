@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -42,9 +43,13 @@ type Config struct {
 	HTTPPort, TCPPort int
 	// User to run the engine as where the process is root.
 	User string
+	// PagesDatabase is the database that PagesUser may read.
+	PagesDatabase string
 	// StartTimeout bounds the time from start to the first answer.
 	StartTimeout time.Duration
 }
+
+var databaseForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,60}$`)
 
 // Validate refuses what cannot be served.
 func (c Config) Validate() error {
@@ -61,6 +66,9 @@ func (c Config) Validate() error {
 	}
 	if c.HTTPPort != 0 && c.HTTPPort == c.TCPPort {
 		return fmt.Errorf("--http-port and --tcp-port are both %d", c.HTTPPort)
+	}
+	if !databaseForm.MatchString(c.PagesDatabase) {
+		return fmt.Errorf("--pages-database %q: want a letter, then letters, digits or _", c.PagesDatabase)
 	}
 	if c.StartTimeout <= 0 {
 		return fmt.Errorf("--start-timeout is %v, want above 0", c.StartTimeout)
@@ -133,7 +141,7 @@ func start(ctx context.Context, cfg Config, dir *directory, log *slog.Logger) (*
 		}
 		order.UID, order.GID = uid, gid
 	}
-	if err := dir.prepare(uid, gid, order.StopPassword); err != nil {
+	if err := dir.prepare(uid, gid, order.StopPassword, cfg.PagesDatabase); err != nil {
 		return nil, err
 	}
 	cfg.HTTPPort, cfg.TCPPort = order.HTTP, order.TCP
@@ -320,6 +328,9 @@ func (s *Server) WriterPasswordFile() string { return s.dir.file(writerSecret) }
 
 // ReaderPasswordFile holds the password of ReaderUser.
 func (s *Server) ReaderPasswordFile() string { return s.dir.file(readerSecret) }
+
+// PagesPasswordFile holds the password of PagesUser.
+func (s *Server) PagesPasswordFile() string { return s.dir.file(pagesSecret) }
 
 // Done closes when the engine has ended; Err then says why, nil after a clean stop.
 func (s *Server) Done() <-chan struct{} { return s.done }

@@ -255,12 +255,27 @@ func TestServer(t *testing.T) {
 			{"reader", "INSERT INTO x.t VALUES (1)"},
 			{"reader", "DROP TABLE x.t"},
 			{"reader", "SELECT * FROM file('/etc/passwd', 'LineAsString')"},
+			{"pages", "SELECT * FROM x.t"}, // another database than --pages-database
+			{"pages", "SELECT * FROM file('/etc/passwd', 'LineAsString')"},
+			{"pages", "SELECT * FROM url('http://127.0.0.1/', 'LineAsString')"},
+			{"pages", "SELECT * FROM system.users"},
+			{"pages", "CREATE TABLE sluice.t (n Int64) ENGINE=MergeTree ORDER BY n"},
 		} {
 			if out, err := p.query(t, c.user, c.sql); err == nil && out != "" || err != nil && !strings.Contains(err.Error(), "ACCESS_DENIED") && !strings.Contains(err.Error(), "READONLY") {
 				t.Errorf("%s: %s: got %q, %v; want it refused", c.user, c.sql, out, err)
 			}
 		}
-		for _, name := range []string{"writer", "reader"} {
+		p.mustQuery(t, "writer", "CREATE DATABASE sluice ENGINE=Atomic")
+		p.mustQuery(t, "writer", "CREATE TABLE sluice.t (n Int64) ENGINE=ReplacingMergeTree ORDER BY n")
+		if got := p.mustQuery(t, "pages", "SELECT count() FROM sluice.t SETTINGS max_execution_time = 5"); got != "0" {
+			t.Errorf("pages reads %q, want 0", got)
+		}
+		for _, beyond := range []string{"max_execution_time = 0", "max_execution_time = 31", "max_memory_usage = 0", "max_threads = 3", "max_result_rows = 0", "priority = 0", "max_concurrent_queries_for_user = 0"} {
+			if _, err := p.query(t, "pages", "SELECT 1 SETTINGS "+beyond); err == nil || !strings.Contains(err.Error(), "SETTING_CONSTRAINT_VIOLATION") {
+				t.Errorf("pages: %s: %v; want it refused", beyond, err)
+			}
+		}
+		for _, name := range []string{"writer", "reader", "pages"} {
 			info, err := os.Stat(p.ready[name+"_password_file"].(string))
 			if err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("%s's password file: %v, %v; want mode 0600", name, info, err)

@@ -29,7 +29,7 @@ func Program() process.Command {
 			{Err: supervise.ErrChild, Code: process.ExitUnusable},
 		},
 		Commands: []process.Command{
-			upCommand(), applyCommand(), statusCommand(), deadLettersCommand(), closeCommand(), prepareCommand(), exportCommand(), replayCommand(),
+			upCommand(), applyCommand(), statusCommand(), deadLettersCommand(), closeCommand(), prepareCommand(), exportCommand(), replayCommand(), uiCommand(),
 		},
 	}
 }

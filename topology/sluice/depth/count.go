@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -12,10 +13,11 @@ import (
 type span struct{ from, to int64 }
 
 // count reads the spans of one topic as a read_committed consumer and counts the
-// records that it is given: no markers, nothing aborted.
-func (m *Meter) count(ctx context.Context, topic string, spans map[int32]span) (int64, error) {
+// records that it is given: no markers, nothing aborted. oldest is the earliest of their
+// times. Of a span with more offsets than the limit only the first record is looked at.
+func (m *Meter) count(ctx context.Context, topic string, spans map[int32]span) (n int64, oldest time.Time, err error) {
 	if len(spans) == 0 {
-		return 0, nil
+		return 0, oldest, nil
 	}
 	at := map[int32]kgo.Offset{}
 	for p, s := range spans {
@@ -30,34 +32,44 @@ func (m *Meter) count(ctx context.Context, topic string, spans map[int32]span) (
 		kgo.KeepControlRecords(),
 	)...)
 	if err != nil {
-		return 0, err
+		return 0, oldest, err
 	}
 	defer cl.Close()
 	left := map[int32]bool{}
 	for p := range spans {
 		left[p] = true
 	}
-	var n int64
 	for len(left) > 0 {
 		fetches := cl.PollFetches(ctx)
 		if err := ctx.Err(); err != nil {
-			return n, fmt.Errorf("%d partitions not read to their end: %w", len(left), err)
+			return n, oldest, fmt.Errorf("%d partitions not read to their end: %w", len(left), err)
 		}
 		if err := fetches.Err0(); err != nil {
-			return n, err
+			return n, oldest, err
 		}
 		for _, e := range fetches.Errors() {
-			return n, fmt.Errorf("partition %d: %w", e.Partition, e.Err)
+			return n, oldest, fmt.Errorf("partition %d: %w", e.Partition, e.Err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			end := spans[r.Partition].to
-			if r.Offset < end && !r.Attrs.IsControl() {
-				n++
+			s := spans[r.Partition]
+			many := s.to-s.from > m.cfg.CountLimit
+			if !left[r.Partition] {
+				return
 			}
-			if r.Offset >= end-1 {
+			if r.Offset < s.to && !r.Attrs.IsControl() {
+				if oldest.IsZero() || r.Timestamp.Before(oldest) {
+					oldest = r.Timestamp
+				}
+				if !many {
+					n++
+				} else {
+					delete(left, r.Partition)
+				}
+			}
+			if r.Offset >= s.to-1 {
 				delete(left, r.Partition)
 			}
 		})
 	}
-	return n, nil
+	return n, oldest, nil
 }

@@ -40,6 +40,9 @@ type Work struct {
 	// Rate is records done per second between two measurements, markers of
 	// transactions among them. Nil after only one measurement.
 	Rate *float64 `json:"rate,omitempty"`
+	// Oldest is when the record was written that has waited longest; zero where none
+	// waits, and of share groups.
+	Oldest time.Time `json:"oldest,omitzero"`
 }
 
 // Snapshot is one measurement.
@@ -144,15 +147,16 @@ func (m *Meter) stage(ctx context.Context, name string, st topology.Stage, start
 			case lag <= 0:
 			case lag > m.cfg.CountLimit:
 				w.Depth, w.UpperBound = w.Depth+lag, true
+				spans[p] = span{at, end.Offset}
 			default:
 				spans[p] = span{at, end.Offset}
 			}
 		}
-		counted, err := m.count(ctx, m.full(topic), spans)
+		counted, oldest, err := m.count(ctx, m.full(topic), spans)
 		if err != nil {
 			return nil, fmt.Errorf("count records of %s: %w", m.full(topic), err)
 		}
-		w.Depth += counted
+		w.Depth, w.Oldest = w.Depth+counted, oldest
 		work = append(work, w)
 	}
 	return work, nil

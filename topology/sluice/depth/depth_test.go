@@ -90,7 +90,10 @@ func (x *bench) want(stage string, want depth.Work) {
 	}
 	for _, w := range s.Work {
 		if w.Stage == stage {
-			w.Position = 0
+			if waits := w.Depth > 0; w.Stage == "grouper" && waits == w.Oldest.IsZero() {
+				x.t.Errorf("%d wait, the oldest since %v", w.Depth, w.Oldest)
+			}
+			w.Position, w.Oldest = 0, time.Time{}
 			if d := cmp.Diff(want, w); d != "" {
 				x.t.Errorf("(-want +got)\n%s", d)
 			}

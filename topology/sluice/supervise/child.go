@@ -34,6 +34,9 @@ type Spec struct {
 	ReadyFile string
 	// Finishes: exit status 0 is the end of its work, not a death.
 	Finishes bool
+	// Dispensable: nothing else needs it, so where it cannot be kept running that is
+	// told, and is no failure of the supervisor's.
+	Dispensable bool
 	// Orphaned is what the child gets if the supervisor is killed: SIGKILL if 0.
 	Orphaned syscall.Signal
 }
@@ -251,11 +254,15 @@ func (c *Child) lookReady(pid int) bool {
 	return true
 }
 
-func (c *Child) giveUp(err error, why string) {
-	err = fmt.Errorf("%w: %s: %s; %s\n%s", ErrChild, c.spec.Name, describe(err), why, c.tail())
+func (c *Child) giveUp(cause error, why string) {
+	err := fmt.Errorf("%w: %s: %s; %s\n%s", ErrChild, c.spec.Name, describe(cause), why, c.tail())
 	c.mu.Lock()
 	c.err = err
 	c.mu.Unlock()
+	if c.spec.Dispensable {
+		c.s.tell("%s cannot be kept running: %s; %s; log: %s", c.spec.Name, describe(cause), why, c.LogPath())
+		return
+	}
 	c.s.fail(err)
 }
 

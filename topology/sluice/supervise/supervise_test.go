@@ -144,6 +144,21 @@ func TestAChildThatCannotBeStartedEndsTheWhole(t *testing.T) {
 	}
 }
 
+func TestADispensableChildEndsNothing(t *testing.T) {
+	s, heard := newSupervisor(t)
+	spec := shell(t, "pages", "exit 2")
+	spec.Dispensable = true
+	<-s.Start(spec).Finished()
+	select {
+	case err := <-s.Failed():
+		t.Errorf("the whole failed: %v", err)
+	default:
+	}
+	if !strings.Contains(heard.all(), "pages cannot be kept running") {
+		t.Errorf("said %q, want that pages cannot be kept running", heard.all())
+	}
+}
+
 func TestWorkThatIsDoneIsNotStartedAgain(t *testing.T) {
 	s, _ := newSupervisor(t)
 	spec := shell(t, "prompt-feeder", "exit 0")

@@ -53,6 +53,8 @@ type Options struct {
 	HTTPPort      int
 	TCPPort       int
 	SimpolicyPort int
+	PagesPort     int
+	NoPages       bool
 
 	Executors   int
 	DrainFor    time.Duration
@@ -96,6 +98,9 @@ func (o *Options) Register(flags *process.Flags) {
 	f.IntVar(&o.TCPPort, "clickhouse-tcp-port", 0, "native port of the embedded ClickHouse; 0 takes a free one")
 	f.IntVar(&o.SimpolicyPort, "simpolicy-port", 0, "port of simpolicy; 0 takes a free one")
 
+	f.IntVar(&o.PagesPort, "pages-port", 0, "port of the pages on 127.0.0.1; 0 takes 8420, or a free one where that is taken")
+	f.BoolVar(&o.NoPages, "no-pages", false, "serve no pages")
+
 	f.IntVar(&o.Executors, "executor-slots", 4, "programs run at the same time")
 	f.DurationVar(&o.DrainFor, "drain", time.Minute, "how long to wait at the end until every stage has done its work")
 	f.DurationVar(&o.ReadyWithin, "ready-within", 2*time.Minute, "how long a process may take to become ready")
@@ -133,11 +138,12 @@ func (o Options) validate() error {
 	}{
 		{"kafka-port", o.KafkaPort, "--brokers"}, {"clickhouse-http-port", o.HTTPPort, "--clickhouse-addr"},
 		{"clickhouse-tcp-port", o.TCPPort, "--clickhouse-addr"}, {"simpolicy-port", o.SimpolicyPort, "--inference-url"},
+		{"pages-port", o.PagesPort, "--no-pages"},
 	} {
 		if p.port < 0 || p.port > 65535 {
 			return fmt.Errorf("--%s is %d, want 0 (a free one) to 65535", p.flag, p.port)
 		}
-		replaced := p.set == "--brokers" && len(o.Brokers) > 0 || p.set == "--clickhouse-addr" && o.ClickHouse != "" || p.set == "--inference-url" && o.InferenceURL != ""
+		replaced := p.set == "--brokers" && len(o.Brokers) > 0 || p.set == "--clickhouse-addr" && o.ClickHouse != "" || p.set == "--inference-url" && o.InferenceURL != "" || p.set == "--no-pages" && o.NoPages
 		if p.port != 0 && replaced {
 			return fmt.Errorf("--%s is of the embedded part that %s replaces: give one of them", p.flag, p.set)
 		}

@@ -29,12 +29,14 @@ const (
 	grouper  = "advantage-grouper"
 	batcher  = "ppo-batcher"
 	metrics  = "metrics-writer"
+
+	pages = "ui" // a command of this program's own binary
 )
 
 // stopOrder is how the processes stop, tier after tier: nothing new is fed, then work
 // in flight ends, then what it needs goes away.
 var stopOrder = [][]string{
-	{feeder}, {sampler, executor, scorer, grouper, batcher}, {metrics, simpolicy}, {sandboxd, clickhouse}, {broker},
+	{feeder}, {sampler, executor, scorer, grouper, batcher}, {metrics, simpolicy, pages}, {sandboxd, clickhouse}, {broker},
 }
 
 // places are the addresses of what the stages use.
@@ -42,9 +44,10 @@ type places struct {
 	brokers        []string
 	clickhouseAddr string // native protocol, host:port
 	clickhouseHTTP string // of the embedded one; empty otherwise
-	writer, reader account
-	inferenceURL   string
-	sandboxSocket  string
+	// pages is an account that may only read; of a ClickHouse elsewhere the writer's.
+	writer, reader, pages account
+	inferenceURL          string
+	sandboxSocket         string
 }
 
 // account is a user of ClickHouse.
@@ -81,7 +84,7 @@ func (s *system) clickhouseSpec() (supervise.Spec, error) {
 		args := []string{
 			"--data-dir", s.dir.file("data", "clickhouse"),
 			"--http-port", s.port(before["http"], s.o.HTTPPort, clickhouse+" http"),
-			"--tcp-port", s.port(before["tcp"], s.o.TCPPort, clickhouse),
+			"--tcp-port", s.port(before["tcp"], s.o.TCPPort, clickhouse), "--pages-database", s.o.CHDatabase,
 		}
 		if lib := tool(s.o.Library, "lib", "libchdb.so"); lib != "" {
 			args = append(args, "--lib", lib)
@@ -217,6 +220,58 @@ func (s *system) feederSpec() (supervise.Spec, error) {
 	spec.Finishes = true
 	return spec, err
 }
+
+// pagesSpec is `sluice ui`. Nothing of the run needs it.
+func (s *system) pagesSpec() (supervise.Spec, error) {
+	self, err := Beside("sluice")
+	if err != nil {
+		return supervise.Spec{}, err
+	}
+	ready := s.dir.file("ready", pages+".json")
+	protocol, address := "native", s.at.clickhouseAddr
+	if s.at.clickhouseHTTP != "" {
+		protocol, address = "http", s.at.clickhouseHTTP
+	}
+	return supervise.Spec{
+		Name: pages, Path: self, ReadyFile: ready, Env: environ(os.Environ(), true), Dispensable: true,
+		Args: func(map[string]string) []string {
+			args := append([]string{pages, "--listen", s.pagesAt, "--ready-file", ready}, s.kafka()...)
+			args = append(args, "--clickhouse-protocol", protocol, "--clickhouse-addr", address, "--clickhouse-user", s.at.pages.user, "--clickhouse-database", s.o.CHDatabase)
+			if s.at.pages.passwordFile != "" {
+				args = append(args, "--clickhouse-password-file", s.at.pages.passwordFile)
+			}
+			if s.at.inferenceURL != "" {
+				args = append(args, "--inference-url", s.at.inferenceURL)
+			}
+			if s.o.Model != "" {
+				args = append(args, "--model", s.o.Model)
+			}
+			return append(args, s.o.LogFlags...)
+		},
+	}, nil
+}
+
+// pagesAddress decides where the pages are before anything runs, so that the first line
+// can say it: where the flag says, else where they were before, else at the usual port or a free one.
+func (s *system) pagesAddress() {
+	if s.o.NoPages {
+		return
+	}
+	port := s.port("", s.o.PagesPort, pages)
+	if port == "0" {
+		for _, wish := range []string{usualPagesPort, "0"} {
+			if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", wish)); err == nil {
+				_, port, _ = net.SplitHostPort(l.Addr().String())
+				l.Close()
+				break
+			}
+		}
+	}
+	s.pagesAt = net.JoinHostPort("127.0.0.1", port)
+	s.remember(pages, s.pagesAt)
+}
+
+const usualPagesPort = "8420"
 
 // port decides on which port a process listens: where it did before it died; the one
 // of the flag; where the interrupted run listened, if that is free; any free one.

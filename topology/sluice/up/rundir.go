@@ -29,6 +29,9 @@ type run struct {
 	Started  time.Time `json:"started"`
 	// Seconds it ran before the last interruption.
 	Seconds float64 `json:"seconds"`
+	// Namespace and Database are where its records and rows are.
+	Namespace string `json:"namespace,omitempty"`
+	Database  string `json:"database,omitempty"`
 	// Ports that were taken, by process: a run that goes on takes them again if it
 	// can, because addresses stand in records.
 	Ports map[string]int `json:"ports,omitempty"`
@@ -77,6 +80,12 @@ func (d *directory) file(parts ...string) string {
 	return filepath.Join(append([]string{d.path}, parts...)...)
 }
 
+// holds says whether the directory has a part.
+func (d *directory) holds(parts ...string) bool {
+	_, err := os.Stat(d.file(parts...))
+	return err == nil
+}
+
 // open decides which run this is: the interrupted one, or a new one. resumed tells.
 func (d *directory) open(o Options) (r run, resumed bool, err error) {
 	old, ok, err := d.load()
@@ -97,7 +106,7 @@ func (d *directory) open(o Options) (r run, resumed bool, err error) {
 			return run{}, false, err
 		}
 	}
-	r = run{Format: runFormat, RunID: newRunID(), Options: o.identity(), Steps: o.Steps, Started: time.Now().UTC()}
+	r = run{Format: runFormat, RunID: newRunID(), Options: o.identity(), Steps: o.Steps, Started: time.Now().UTC(), Namespace: o.Namespace, Database: o.CHDatabase}
 	if err := os.RemoveAll(d.file("summary.json")); err != nil {
 		return run{}, false, fmt.Errorf("--dir: %w", err)
 	}

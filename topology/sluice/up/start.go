@@ -28,6 +28,8 @@ type system struct {
 	sup      *supervise.Supervisor
 	at       places
 	screen   *screen
+	// pagesAt is where the pages are served, host:port; empty: nowhere.
+	pagesAt string
 }
 
 // startServices starts or finds what the stages use, and makes the topics.
@@ -109,7 +111,7 @@ func (s *system) startClickHouse(ctx context.Context) error {
 	if s.o.ClickHouse != "" {
 		s.at.clickhouseAddr = s.o.ClickHouse
 		s.at.writer = account{s.o.CHUser, s.o.CHPassword}
-		s.at.reader = s.at.writer
+		s.at.reader, s.at.pages = s.at.writer, s.at.writer
 		return nil
 	}
 	spec, err := s.clickhouseSpec()
@@ -120,6 +122,7 @@ func (s *system) startClickHouse(ctx context.Context) error {
 	s.at.clickhouseAddr, s.at.clickhouseHTTP = addresses["tcp"], addresses["http"]
 	s.at.writer = account{addresses["writer_user"], addresses["writer_password_file"]}
 	s.at.reader = account{addresses["reader_user"], addresses["reader_password_file"]}
+	s.at.pages = account{addresses["pages_user"], addresses["pages_password_file"]}
 	return nil
 }
 
@@ -159,6 +162,13 @@ func (s *system) startStages(ctx context.Context) error {
 	specs, err := s.stageSpecs()
 	if err != nil {
 		return err
+	}
+	if s.pagesAt != "" {
+		spec, err := s.pagesSpec()
+		if err != nil {
+			return err
+		}
+		s.sup.Start(spec)
 	}
 	g, ready := errgroup.WithContext(ctx)
 	for _, spec := range specs {

@@ -47,10 +47,15 @@ func Run(ctx context.Context, hard <-chan struct{}, o Options, stdout io.Writer)
 		return err
 	}
 	defer s.sup.Close()
+	s.pagesAddress()
+	where := ""
+	if s.pagesAt != "" {
+		where = ", pages at http://" + s.pagesAt
+	}
 	if resumed {
-		s.screen.Say("going on with run %s, logs in %s", r.RunID, dir.file("logs"))
+		s.screen.Say("going on with run %s, logs in %s%s", r.RunID, dir.file("logs"), where)
 	} else {
-		s.screen.Say("run %s in %s", r.RunID, dir.path)
+		s.screen.Say("run %s in %s%s", r.RunID, dir.path, where)
 	}
 
 	ended := make(chan error, 1)
@@ -151,6 +156,9 @@ func (s *system) report(ctx context.Context, p *progress, stdout io.Writer) erro
 		printTrajectory(ctx, stdout, p.shown, decode, !s.o.Plain && terminal.Colours(stdout))
 	}
 	fmt.Fprintf(stdout, "\nEvery step, as ClickHouse answers (view step_summary; %s):\n\n%s", s.dir.file("summary.json"), sum.table())
+	if s.pagesAt != "" && len(s.o.Brokers) == 0 && s.o.ClickHouse == "" {
+		fmt.Fprintf(stdout, "\nTo look at it again: sluice ui --dir %s\n", s.o.Dir)
+	}
 	return nil
 }
 
