@@ -158,6 +158,7 @@ func TestCtrlCAndGoingOn(t *testing.T) {
 	first := startUp(t, dir, runFlags()...)
 	first.says("step 1 of")
 	id := first.runID()
+	checkLivePages(t, first)
 
 	second := startUp(t, dir, runFlags()...)
 	if got := second.status(patience); got != 3 || !strings.Contains(second.out.String(), "another `sluice up`") {
@@ -181,6 +182,7 @@ func TestCtrlCAndGoingOn(t *testing.T) {
 		s.inspect(t, dir)
 		s.verify(t, id, false)
 	})
+	t.Run("its pages can be opened again", func(t *testing.T) { checkPagesOfTheDead(t, dir, id) })
 
 	fourth := startUp(t, dir, runFlags()...)
 	fourth.says("ready after")

@@ -55,8 +55,8 @@ func (r *Recorded) start(ctx context.Context, library string, logFlags []string,
 	if s.o.CHDatabase == "" {
 		s.o.CHDatabase = "sluice" // of an older build, which had no other way to name it
 	}
-	for _, name := range []string{broker, clickhouse} {
-		if !s.dir.holds("data", name) {
+	for folder, name := range map[string]string{"broker": broker, "clickhouse": clickhouse} {
+		if !s.dir.holds("data", folder) {
 			return fmt.Errorf("%w: %s holds no data of %s: its run used one elsewhere; name that with --brokers and --clickhouse-addr", ErrUnusable, r.dir.path, name)
 		}
 	}

@@ -207,3 +207,18 @@ func Scored() *sluicev1.Scored {
 		Scores:  []*sluicev1.Score{{Name: "outcome", Version: "1", Reward: 1}}, ScoredAt: at,
 	}
 }
+
+//go:embed many.sql
+var many string
+
+// InsertMany adds five runs, many-0 to many-4, of so many trajectories in all, for
+// measuring.
+func (r *Rows) InsertMany(t testing.TB, trajectories int) {
+	t.Helper()
+	for _, statement := range chschema.Statements(many) {
+		r.Insert(t, statement, clickhouse.Named("steps", fmt.Sprint(max(1, trajectories/4000))))
+	}
+	for _, table := range []string{"trajectories", "turns", "groups", "group_fates", "group_members", "batch_members"} {
+		r.Insert(t, "OPTIMIZE TABLE "+table)
+	}
+}
