@@ -120,7 +120,7 @@ func (d *daemon) start(ctx context.Context, o options, binary, runsc string, p p
 	args := []string{"--state-dir=" + d.dir, "--cache-dir=" + filepath.Join(os.TempDir(), "sandboxd-test-rootfs"), "--python=" + o.python,
 		fmt.Sprintf("--pool=%s=%d", p.image, 2*slots), fmt.Sprintf("--slots=%d", slots), "--log-level=error"}
 	if d.trajectories != nil {
-		args = append(args, "--isolation=trajectory")
+		args = append(args, "--isolation=trajectory", fmt.Sprintf("--kept=%d", 8*slots))
 	}
 	if runsc != "" {
 		args = append(args, "--runsc="+runsc)

@@ -214,28 +214,36 @@ def check(result):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def settle(number, share):
-    """Makes a process of the number-th program: its own mounts, user and limits."""
+def kernel():
+    """The C library, with the calls that a program's process makes of it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl.argtypes = [ctypes.c_int] + 4 * [ctypes.c_ulong]
+    libc.mount.argtypes = [ctypes.c_char_p] * 3 + [ctypes.c_ulong, ctypes.c_char_p]
+    return libc
+
+
+class Filter(ctypes.Structure):
+    """A struct sock_fprog, and what it points to."""
+
+    _fields_ = [("length", ctypes.c_ushort), ("text", ctypes.c_void_p)]
+
+    def __init__(self, code):
+        self.kept = ctypes.create_string_buffer(code, len(code))
+        super().__init__(len(code) // 8, ctypes.addressof(self.kept))
+
+
+def settle(user, libc, mounts, program):
+    """Makes a program's process: its own mounts, user and limits."""
     os.setsid()
     check(libc.unshare(0x00020000 | 0x08000000))  # CLONE_NEWNS | CLONE_NEWIPC
-    for path, size in ((b"/tmp", share["tmp"]), (b"/dev/shm", share["shm"])):
-        check(libc.mount(b"tmpfs", path, b"tmpfs", 2 | 4, b"mode=1777,size=%d" % size))  # MS_NOSUID | MS_NODEV
+    for path, size in mounts:
+        check(libc.mount(b"tmpfs", path, b"tmpfs", 2 | 4, size))  # MS_NOSUID | MS_NODEV
     os.chdir("/tmp")
     os.setgroups([])
-    user = share["user"] + number
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)  # takes every capability along
     check(libc.prctl(4, 1, 0, 0, 0))  # PR_SET_DUMPABLE: its /proc/self is its own
     # The filter that other sandboxes have from their start, which process 1 cannot.
-    code = bytes.fromhex(share["filter"])
-    text = ctypes.create_string_buffer(code, len(code))
-
-    class Program(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ushort), ("text", ctypes.c_void_p)]
-
-    program = Program(len(code) // 8, ctypes.addressof(text))
     check(libc.prctl(22, 2, ctypes.addressof(program), 0, 0))  # PR_SET_SECCOMP
 
 
@@ -251,12 +259,14 @@ def serve(share):
     """
     import fcntl
 
+    libc, program = kernel(), Filter(bytes.fromhex(share["filter"]))
+    mounts = [(path, b"mode=1777,size=%d" % share[size]) for path, size in ((b"/tmp", "tmp"), (b"/dev/shm", "shm"))]
     for number in range(1 << 16):
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(write)  # the end of a file, once the source is read
-            settle(number, share)
+            settle(share["user"] + number, libc, mounts, program)
             return read
         os.close(read)
         os.close(write)
