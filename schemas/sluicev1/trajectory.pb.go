@@ -616,8 +616,11 @@ type Turn struct {
 	// Those that went on after an abort are not counted.
 	Attempts      uint32        `protobuf:"varint,16,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	VersionSource VersionSource `protobuf:"varint,17,opt,name=version_source,json=versionSource,proto3,enum=sluice.v1.VersionSource" json:"version_source,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// What the observation says of a program that ran too long: empty for a fixed text,
+	// "output" for what it had printed and then that text. Set where it matters.
+	TimeoutObservation string `protobuf:"bytes,18,opt,name=timeout_observation,json=timeoutObservation,proto3" json:"timeout_observation,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
@@ -767,6 +770,13 @@ func (x *Turn) GetVersionSource() VersionSource {
 		return x.VersionSource
 	}
 	return VersionSource_VERSION_SOURCE_UNSPECIFIED
+}
+
+func (x *Turn) GetTimeoutObservation() string {
+	if x != nil {
+		return x.TimeoutObservation
+	}
+	return ""
 }
 
 // Execution is one run of a program in a sandbox. A failure of the infrastructure
@@ -1428,7 +1438,7 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\adialect\x18\x10 \x01(\tR\adialect\"=\n" +
 	"\vVersionSpan\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\rR\x05count\"\x94\x05\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\"\xc5\x05\n" +
 	"\x04Turn\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\fR\x06tokens\x12\x1a\n" +
 	"\blogprobs\x18\x02 \x01(\fR\blogprobs\x122\n" +
@@ -1448,7 +1458,8 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\x06aborts\x18\x0e \x01(\rR\x06aborts\x12\x16\n" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\x12\x1a\n" +
 	"\battempts\x18\x10 \x01(\rR\battempts\x12?\n" +
-	"\x0eversion_source\x18\x11 \x01(\x0e2\x18.sluice.v1.VersionSourceR\rversionSource\"\xd6\x06\n" +
+	"\x0eversion_source\x18\x11 \x01(\x0e2\x18.sluice.v1.VersionSourceR\rversionSource\x12/\n" +
+	"\x13timeout_observation\x18\x12 \x01(\tR\x12timeoutObservation\"\xd6\x06\n" +
 	"\tExecution\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x125\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.sluice.v1.ExecutionOutcomeR\aoutcome\x12\x1b\n" +

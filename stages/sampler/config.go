@@ -38,6 +38,7 @@ type config struct {
 	protocol         string
 	systemPromptFile string
 	addedTokensFile  string
+	timeout          string
 	tokenizer        string
 	logprobsMode     string
 	stopTokens       []uint
@@ -58,6 +59,7 @@ func (c *config) register(f *pflag.FlagSet) {
 	f.StringVar(&c.protocol, "tool-protocol", toolcall.QwenName, "how the policy writes a call; prompts for another are refused")
 	f.StringVar(&c.systemPromptFile, "system-prompt-file", "", "file with the system prompt of trajectories with the tool; empty: the one built in")
 	f.StringVar(&c.addedTokensFile, "added-tokens-file", "", "file with the tokenizer's added tokens, one a line, which are defused in what programs print; empty: those of Qwen3 and Qwen3.5")
+	f.StringVar(&c.timeout, "timeout-observation", string(observation.Message), "what the policy sees of a program that ran too long: message (a fixed text), or output (what it had printed, then that text); recorded with the turn")
 	f.StringVar(&c.tokenizer, "tokenizer", tokenizerServer, "who renders the chat template and tokenises: server, or a model's folder with tokenizer.json (byte-level BPE) and its chat template, whose added tokens are then defused")
 	f.StringVar(&c.logprobsMode, "logprobs-mode", logprobsAuto, "what the server's logprobs are of: raw (before temperature), processed (of the distribution that was sampled), or auto: as its dialect documents (vllm and llamacpp raw, sglang processed)")
 	f.UintSliceVar(&c.stopTokens, "stop-token-ids", nil, "token ids that end a turn, beside the model's own end tokens")
@@ -88,6 +90,9 @@ func (c *config) validate() error {
 	}
 	if _, err := toolcall.ByName(c.protocol); err != nil {
 		return fmt.Errorf("--tool-protocol: %w", err)
+	}
+	if _, err := observation.ParseTimeout(c.timeout); err != nil {
+		return fmt.Errorf("--timeout-observation: %w", err)
 	}
 	if !slices.Contains([]string{logprobsAuto, logprobsRaw, logprobsProcessed}, c.logprobsMode) {
 		return fmt.Errorf("--logprobs-mode %q: want %s, %s or %s", c.logprobsMode, logprobsAuto, logprobsRaw, logprobsProcessed)

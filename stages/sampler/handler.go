@@ -34,6 +34,7 @@ type handler struct {
 	templates    *templates
 	protocol     toolcall.Protocol
 	defuser      *observation.Defuser
+	timeout      observation.Timeout
 	systemPrompt string
 	logprobsMode string
 	stopTokens   []uint32
@@ -174,7 +175,7 @@ func drawCopy() uint64 {
 }
 
 func (h *handler) config(glue rollout.Glue) rollout.Config {
-	return rollout.Config{Protocol: h.protocol, Defuser: h.defuser, Glue: glue, Stage: name}
+	return rollout.Config{Protocol: h.protocol, Defuser: h.defuser, Glue: glue, Timeout: h.timeout, Stage: name}
 }
 
 // resume takes up a trajectory whose program has run.

@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-rl/sluice/stages/internal/kafka"
 	"github.com/sluice-rl/sluice/stages/internal/stage"
 	"github.com/sluice-rl/sluice/stages/sampler/inference"
+	"github.com/sluice-rl/sluice/stages/sampler/observation"
 	"github.com/sluice-rl/sluice/stages/sampler/toolcall"
 	"github.com/sluice-rl/sluice/topology/process"
 )
@@ -170,7 +171,7 @@ func (s *sampler) handler(ctx context.Context, env *stage.Env, fatal func(error)
 	}
 	return &handler{
 		client: client, policies: newPolicies(s.cfg.endpoints()), templates: newTemplates(client, systemPrompt, protocol.Tools()),
-		protocol: protocol, defuser: defuser, systemPrompt: systemPrompt,
+		protocol: protocol, defuser: defuser, timeout: observation.Timeout(s.cfg.timeout), systemPrompt: systemPrompt,
 		logprobsMode: s.cfg.logprobsMode, stopTokens: s.cfg.stopTokenIDs(),
 		warnings: newWarnings(env.Log), metrics: metrics, log: env.Log, stopping: ctx.Done(),
 	}, nil

@@ -66,6 +66,7 @@ func TestAsProcessOne(t *testing.T) {
 	if status, err := os.ReadFile("/proc/" + strconv.Itoa(daemon) + "/status"); err != nil || !strings.Contains(string(status), "\t1\n") {
 		t.Fatalf("the daemon is not process 1: %v %s", err, status)
 	}
+	before := descriptors(t, daemon)
 	var group sync.WaitGroup
 	for worker := range 2 {
 		group.Go(func() {
@@ -103,6 +104,14 @@ func TestAsProcessOne(t *testing.T) {
 	if len(dead) > 0 {
 		t.Errorf("%d dead processes after %d calls: %v", len(dead), *processOneCalls, dead)
 	}
+	after := descriptors(t, daemon)
+	for deadline := time.Now().Add(20 * time.Second); after > before+spareDescriptors && time.Now().Before(deadline); after = descriptors(t, daemon) {
+		time.Sleep(20 * time.Millisecond) // sandboxes that are still being made and ended
+	}
+	t.Logf("%d calls: %d dead processes, %d descriptors before and %d after", *processOneCalls, len(dead), before, after)
+	if after > before+spareDescriptors {
+		t.Errorf("the daemon has %d descriptors, %d before the calls", after, before)
+	}
 	if err := syscall.Kill(daemon, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -110,4 +119,16 @@ func TestAsProcessOne(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the daemon ended with %v, want 0", err)
 	}
+}
+
+// spareDescriptors are what connections of callers that come and go may hold.
+const spareDescriptors = 4
+
+func descriptors(t *testing.T, pid int) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
 }

@@ -39,10 +39,42 @@ func TestText(t *testing.T) {
 		"an outcome that this version does not know": {&sluicev1.Execution{Outcome: 99, ExitCode: 5}, "Error: process exited with code 5."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Text(c.run); got != c.want {
+			if got := Text(c.run, Message); got != c.want {
 				t.Errorf("Text = %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// With the output of a program that ran too long only time-outs read otherwise, and
+// only of those it is recorded.
+func TestOutputOfATimeout(t *testing.T) {
+	for name, c := range map[string]struct {
+		run            *sluicev1.Execution
+		want, recorded string
+	}{
+		"what was printed":         {&sluicev1.Execution{Outcome: timedOut, TimeoutMs: 2000, Stdout: "1\n2\n", Stderr: "x"}, "1\n2\nError: execution timed out after 2 seconds.", "output"},
+		"a line that was not over": {&sluicev1.Execution{Outcome: timedOut, TimeoutMs: 2000, Stdout: "1"}, "1\nError: execution timed out after 2 seconds.", "output"},
+		"nothing":                  {&sluicev1.Execution{Outcome: timedOut, TimeoutMs: 2000, Stderr: "x"}, "Error: execution timed out after 2 seconds.", ""},
+		"another outcome":          {&sluicev1.Execution{Outcome: noMemory, Stdout: "1\n"}, OutOfMemory, ""},
+		"success":                  {&sluicev1.Execution{Outcome: ok, Stdout: "1\n"}, "1\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Text(c.run, Output); got != c.want {
+				t.Errorf("Text = %q, want %q", got, c.want)
+			}
+			if got := Output.Recorded(c.run); got != c.recorded {
+				t.Errorf("recorded as %q, want %q", got, c.recorded)
+			}
+			if got := Message.Recorded(c.run); got != "" {
+				t.Errorf("the reference's own form is recorded as %q", got)
+			}
+		})
+	}
+	for name, want := range map[string]bool{"message": true, "output": true, "": false, "Output": false} {
+		if _, err := ParseTimeout(name); (err == nil) != want {
+			t.Errorf("ParseTimeout(%q): %v", name, err)
+		}
 	}
 }
 
@@ -158,7 +190,7 @@ func BenchmarkTextDefuseShrink(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		stdout, _ := ClipStream(out, 0)
-		s := d.Defuse(Text(&sluicev1.Execution{Outcome: ok, Stdout: stdout}))
+		s := d.Defuse(Text(&sluicev1.Execution{Outcome: ok, Stdout: stdout}, Message))
 		for more := true; more; {
 			s, more = Shrink(s)
 		}

@@ -1,8 +1,11 @@
 package observation
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/sluice-rl/sluice/schemas/sluicev1"
@@ -15,13 +18,52 @@ const (
 	Killed      = "Error: execution was killed."
 )
 
+// Timeout says what the policy is told of a program that ran too long.
+type Timeout string
+
+// The forms, by name.
+const (
+	// Message is a fixed text, whatever was printed: what the reference does.
+	Message Timeout = "message"
+	// Output is what the program had printed on stdout, and then that text on a line of
+	// its own.
+	Output Timeout = "output"
+)
+
+// ErrTimeout occurs when a form has a name that this version does not know.
+var ErrTimeout = errors.New("unknown form of an observation")
+
+// Timeouts lists the forms.
+func Timeouts() []string { return []string{string(Message), string(Output)} }
+
+// ParseTimeout reads a form's name.
+func ParseTimeout(name string) (Timeout, error) {
+	if !slices.Contains(Timeouts(), name) {
+		return "", fmt.Errorf("%w: %q: want one of %s", ErrTimeout, name, strings.Join(Timeouts(), ", "))
+	}
+	return Timeout(name), nil
+}
+
+// Recorded is how the form of one run's observation is written down: empty where every
+// form gives what Message does.
+func (f Timeout) Recorded(e *sluicev1.Execution) string {
+	if Text(e, f) == Text(e, Message) {
+		return ""
+	}
+	return string(f)
+}
+
 // Text is what the policy is told of a run, before Defuse. The streams of e are taken
 // as they are: ClipStream has cut them.
-func Text(e *sluicev1.Execution) string {
+func Text(e *sluicev1.Execution, form Timeout) string {
 	switch e.GetOutcome() {
 	case sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_TIMEOUT:
 		seconds := strconv.FormatFloat(float64(e.GetTimeoutMs())/1000, 'f', -1, 64)
-		return "Error: execution timed out after " + seconds + " seconds."
+		text := "Error: execution timed out after " + seconds + " seconds."
+		if form != Output || e.GetStdout() == "" {
+			return text
+		}
+		return strings.TrimSuffix(e.GetStdout(), "\n") + "\n" + text
 	case sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OUT_OF_MEMORY:
 		return OutOfMemory
 	case sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_OUTPUT_LIMIT:

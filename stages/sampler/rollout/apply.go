@@ -142,7 +142,8 @@ func (r *Rollout) Executed(e *sluicev1.Execution, now time.Time) error {
 	r.turn().Execution = e
 	r.t.Executions++
 	r.observing = true
-	r.candidate = r.cfg.Defuser.Defuse(observation.Text(e))
+	r.turn().TimeoutObservation = r.cfg.Timeout.Recorded(e)
+	r.candidate = r.cfg.Defuser.Defuse(observation.Text(e, r.cfg.Timeout))
 	return nil
 }
 

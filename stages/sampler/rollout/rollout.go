@@ -21,6 +21,9 @@ type Config struct {
 	Protocol toolcall.Protocol
 	Defuser  *observation.Defuser
 	Glue     Glue
+	// Timeout is what the policy is told of a program that ran too long; empty is
+	// observation.Message.
+	Timeout observation.Timeout
 	// Stage is noted as the one that ended a trajectory.
 	Stage string
 }

@@ -189,3 +189,37 @@ func BenchmarkTrajectory(b *testing.B) {
 		}
 	}
 }
+
+// What the policy sees of a program that ran too long is an option, and the turn says
+// which was taken.
+func TestTheFormOfATimeoutIsRecorded(t *testing.T) {
+	for form, want := range map[observation.Timeout]struct{ text, recorded string }{
+		"":                  {"Error: execution timed out after 2 seconds.", ""},
+		observation.Message: {"Error: execution timed out after 2 seconds.", ""},
+		observation.Output:  {"so far\nError: execution timed out after 2 seconds.", "output"},
+	} {
+		cfg := config(t)
+		cfg.Timeout = form
+		p := prompt("6*7?")
+		r := rollout.Start(cfg, p, 0, 1, rollouttest.Prompt(rollout.Conversation(p, "Use the tool.")), epoch)
+		const raw = "<tool_call>\n<function=code_interpreter>\n<parameter=code>\nprint(1)\n</parameter>\n</function>\n</tool_call><|im_end|>"
+		call := rollouttest.Tokens(raw)
+		if err := r.Sampled(rollout.Completion{Tokens: call, Logprobs: make([]float32, len(call)), Text: rollouttest.WithoutSpecial(raw), Versions: []rollout.Versions{{Version: 1, Count: len(call)}}, Started: epoch, Ended: epoch}); err != nil {
+			t.Fatal(err)
+		}
+		run := &sluicev1.Execution{Outcome: sluicev1.ExecutionOutcome_EXECUTION_OUTCOME_TIMEOUT, TimeoutMs: 2000, Stdout: "so far\n"}
+		if err := r.Executed(run, epoch); err != nil {
+			t.Fatal(err)
+		}
+		step, ok := r.Next().(rollout.Observe)
+		if !ok || !strings.Contains(step.Text, want.text) {
+			t.Fatalf("%q: next is %+v, want %q observed", form, r.Next(), want.text)
+		}
+		if err := r.Observed(rollouttest.Tail(step.Text), epoch); err != nil {
+			t.Fatal(err)
+		}
+		if turn := r.Trajectory().GetTurns()[0]; turn.GetTimeoutObservation() != want.recorded || !strings.HasPrefix(turn.GetObservation(), want.text[:6]) {
+			t.Errorf("%q: recorded as %q with %q", form, turn.GetTimeoutObservation(), turn.GetObservation())
+		}
+	}
+}

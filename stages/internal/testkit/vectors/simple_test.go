@@ -83,7 +83,7 @@ func checkObservation(line []byte) error {
 	if err != nil {
 		return err
 	}
-	if got := defuser.Defuse(observation.Text(e)); got != row.Content {
+	if got := defuser.Defuse(observation.Text(e, observation.Message)); got != row.Content {
 		return fmt.Errorf("observation %.200q, want %.200q", got, row.Content)
 	}
 	return nil

@@ -135,7 +135,7 @@ class VersionSpan(_message.Message):
     def __init__(self, version: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Turn(_message.Message):
-    __slots__ = ("tokens", "logprobs", "versions", "text", "kind", "invalid_reason", "truncated", "code", "execution", "observation", "glue_tokens", "sample_started_at", "sample_ended_at", "aborts", "digest", "attempts", "version_source")
+    __slots__ = ("tokens", "logprobs", "versions", "text", "kind", "invalid_reason", "truncated", "code", "execution", "observation", "glue_tokens", "sample_started_at", "sample_ended_at", "aborts", "digest", "attempts", "version_source", "timeout_observation")
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     LOGPROBS_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -153,6 +153,7 @@ class Turn(_message.Message):
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     VERSION_SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_OBSERVATION_FIELD_NUMBER: _ClassVar[int]
     tokens: bytes
     logprobs: bytes
     versions: _containers.RepeatedCompositeFieldContainer[VersionSpan]
@@ -170,7 +171,8 @@ class Turn(_message.Message):
     digest: bytes
     attempts: int
     version_source: VersionSource
-    def __init__(self, tokens: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ..., text: _Optional[str] = ..., kind: _Optional[_Union[TurnKind, str]] = ..., invalid_reason: _Optional[str] = ..., truncated: _Optional[bool] = ..., code: _Optional[str] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ..., observation: _Optional[str] = ..., glue_tokens: _Optional[bytes] = ..., sample_started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sample_ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., aborts: _Optional[int] = ..., digest: _Optional[bytes] = ..., attempts: _Optional[int] = ..., version_source: _Optional[_Union[VersionSource, str]] = ...) -> None: ...
+    timeout_observation: str
+    def __init__(self, tokens: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ..., text: _Optional[str] = ..., kind: _Optional[_Union[TurnKind, str]] = ..., invalid_reason: _Optional[str] = ..., truncated: _Optional[bool] = ..., code: _Optional[str] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ..., observation: _Optional[str] = ..., glue_tokens: _Optional[bytes] = ..., sample_started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sample_ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., aborts: _Optional[int] = ..., digest: _Optional[bytes] = ..., attempts: _Optional[int] = ..., version_source: _Optional[_Union[VersionSource, str]] = ..., timeout_observation: _Optional[str] = ...) -> None: ...
 
 class Execution(_message.Message):
     __slots__ = ("call_id", "outcome", "exit_code", "exception", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "stdout_bytes", "stderr_bytes", "timeout_ms", "wall_ms", "cpu_ms", "peak_memory_bytes", "queue_wait_ms", "warm", "image", "sandbox_id", "protections", "queued_at", "started_at", "ended_at", "delivery", "unknown_runs")
