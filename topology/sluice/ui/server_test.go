@@ -20,7 +20,7 @@ import (
 )
 
 // serve serves pages until the test ends and returns their address.
-func serve(t *testing.T, cfg ui.Config) string {
+func serve(t testing.TB, cfg ui.Config) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -71,8 +72,7 @@ func New(o *ch.Options) (*Asker, error) {
 // Close ends the connections.
 func (a *Asker) Close() error { return a.conn.Close() }
 
-// Named answers the question of a name with values for its parameters: one for each,
-// more for lists.
+// Named answers the question of a name with values for its parameters, one for each.
 func (a *Asker) Named(ctx context.Context, name string, values map[string][]string) (Table, error) {
 	q, ok := a.questions[name]
 	if !ok {
@@ -141,20 +141,25 @@ func (a *Asker) run(ctx context.Context, turn chan struct{}, l Limits, sql strin
 	return t, nil
 }
 
+// scope is where the engine says the whole statement again.
+var scope = regexp.MustCompile(`(?is)[:,]? in scope .*?( \([A-Z_]+\))`)
+
+func brief(message string) string { return strings.TrimSpace(scope.ReplaceAllString(message, "$1")) }
+
 // explain gives an error its class, and takes the stack of words off that the engine puts
 // around its own.
 func explain(err error) error {
 	var said *ch.Exception
 	switch {
 	case errors.As(err, &said):
-		return fmt.Errorf("%w: %s", ErrRefused, said.Message)
+		return fmt.Errorf("%w: %s", ErrRefused, brief(said.Message))
 	case strings.Contains(err.Error(), "DB::Exception"), strings.Contains(err.Error(), "code: "):
 		// As HTTP brings them.
 		_, text, _ := strings.Cut(err.Error(), "DB::Exception: ")
 		if text == "" {
 			text = err.Error()
 		}
-		return fmt.Errorf("%w: %s", ErrRefused, strings.TrimSpace(text))
+		return fmt.Errorf("%w: %s", ErrRefused, brief(text))
 	case errors.Is(err, context.Canceled):
 		return err
 	}

@@ -3,11 +3,15 @@ package ask_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	chschema "github.com/sluice-rl/sluice/schemas/clickhouse"
+	"github.com/sluice-rl/sluice/schemas/clickhouse/clickhousetest"
 	"github.com/sluice-rl/sluice/topology/sluice/ui/ask"
 	"github.com/sluice-rl/sluice/topology/sluice/ui/uitest"
 )
@@ -42,6 +46,7 @@ func TestOnTheEngine(t *testing.T) {
 	rows := uitest.Start(t)
 	a := rows.Asker(t)
 	t.Run("questions", func(t *testing.T) { testQuestions(t, a) })
+	t.Run("curves are the views'", func(t *testing.T) { testCurves(t, rows, a) })
 	t.Run("pages of trajectories", func(t *testing.T) { testPaging(t, a) })
 	t.Run("values are never SQL", func(t *testing.T) { testValues(t, a) })
 	t.Run("statements", func(t *testing.T) { testStatements(t, a) })
@@ -61,9 +66,8 @@ func testQuestions(t *testing.T, a *ask.Asker) {
 		want    []string
 	}{
 		{"runs", nil, "run_id mode trajectories last_step rewards", []string{"hand train 9 2 [-0.5 1]", "hand eval 1 2 [1]"}},
-		{"run_steps", run, "step trajectories graded reward_mean correct_rate", []string{"1 4 4 -0.5 0.25", "2 4 3 1 1"}},
+		{"run_steps", run, "step trajectories graded reward_mean correct_rate rollout_ms training_ms", []string{"1 4 4 -0.5 0.25 4000 1000", "2 4 3 1 1 4000 1000"}},
 		{"run_trainer", run, "step entropy", []string{"1 0.3", "2 0.15"}},
-		{"run_phases", run, "step rollout_ms training_ms", []string{"1 4000 1000", "2 4000 1000"}},
 		{"run_eval", run, "step n correct_rate", []string{"2 1 1"}},
 		{"run_work", run, "executions turns", []string{"6 13"}},
 		{"trajectories", run, "step slot sample_index copy", []string{"2 0 0 201", "2 0 1 202", "2 1 0 211", "2 1 0 219", "2 1 1 212", "2 7 0 291", "1 0 0 101", "1 0 1 102", "1 1 0 111", "1 1 1 112"}},
@@ -100,7 +104,6 @@ func testQuestions(t *testing.T, a *ask.Asker) {
 		{"replays", nil, "replay_id run_id trajectories flips", []string{"strict hand 2 1"}},
 		{"replay_changes", filter("replay", "strict"), "change trajectories", nil},
 		{"replay_flips", filter("replay", "strict"), "change copy old_reward new_reward", []string{"now_wrong 202 1 -1"}},
-		{"compare", []string{"runs", uitest.Run, "runs", "none"}, "run_id step", []string{"hand 1", "hand 2"}},
 		{"tables", nil, "table", nil},
 	} {
 		got, err := a.Named(t.Context(), c.name, values(c.values...))
@@ -116,6 +119,47 @@ func testQuestions(t *testing.T, a *ask.Asker) {
 		}
 		if d := cmp.Diff(c.want, column(got, strings.Fields(c.columns)...)); d != "" {
 			t.Errorf("%s %v (-want +got)\n%s", c.name, c.values, d)
+		}
+	}
+}
+
+// The question run_steps is what the views step_summary and step_phases say, over rows with
+// several incarnations, refills, late and second copies, open groups and evaluation.
+func testCurves(t *testing.T, rows *uitest.Rows, a *ask.Asker) {
+	for _, name := range []string{"hand.sql", "populations.sql"} {
+		b, err := os.ReadFile(filepath.Join(clickhousetest.Root(t), "schemas", "clickhouse", "testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range chschema.Statements(string(b)) {
+			rows.Insert(t, s)
+		}
+	}
+	runs, err := a.Statement(t.Context(), "SELECT DISTINCT run_id FROM step_summary ORDER BY run_id")
+	if err != nil || len(runs.Rows) < 3 {
+		t.Fatalf("runs %v, %v; want three or more", runs.Rows, err)
+	}
+	for _, row := range runs.Rows {
+		run := fmt.Sprint(row[0])
+		got, err := a.Named(t.Context(), "run_steps", values("run", run))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, c := range got.Columns {
+			if !strings.HasSuffix(c.Name, "_ms") || strings.HasPrefix(c.Name, "exec_") {
+				names = append(names, "s."+c.Name)
+			} else {
+				names = append(names, "p."+c.Name)
+			}
+		}
+		want, err := a.Statement(t.Context(), fmt.Sprintf("SELECT %s FROM (SELECT * FROM step_summary WHERE run_id = '%s') AS s LEFT JOIN (SELECT * FROM step_phases WHERE run_id = '%s') AS p ON p.incarnation = s.incarnation AND p.step = s.step ORDER BY s.step, s.incarnation DESC LIMIT 1 BY s.step SETTINGS join_use_nulls = 1",
+			strings.Join(names, ", "), run, run))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want.Rows, got.Rows); d != "" || len(got.Rows) == 0 {
+			t.Errorf("run %s, columns %v (-view +question)\n%s", run, names, d)
 		}
 	}
 }
@@ -153,12 +197,8 @@ func testPaging(t *testing.T, a *ask.Asker) {
 
 func testValues(t *testing.T, a *ask.Asker) {
 	for _, hostile := range []string{"' OR 1 = 1 --", `\' OR 1=1`, "\\", "a\tb\nc\x00d", "{x:String}", "'; DROP TABLE trajectories", uitest.Hostile[:200]} {
-		for _, name := range []string{"run_steps", "trajectories", "questions", "errors", "compare"} {
-			key := "run"
-			if name == "compare" {
-				key = "runs"
-			}
-			got, err := a.Named(t.Context(), name, values(key, hostile))
+		for _, name := range []string{"run_steps", "trajectories", "questions", "errors"} {
+			got, err := a.Named(t.Context(), name, values("run", hostile))
 			if err != nil || len(got.Rows) != 0 {
 				t.Errorf("%s of run %q: %d rows, %v; want none", name, hostile, len(got.Rows), err)
 			}

@@ -37,8 +37,7 @@ func BenchmarkPages(b *testing.B) {
 		values         []string
 	}{
 		{"runs", "runs", nil},
-		{"run/steps", "run_steps", run}, {"run/trainer", "run_trainer", run}, {"run/phases", "run_phases", run}, {"run/eval", "run_eval", run}, {"run/work", "run_work", run},
-		{"compare/3", "compare", []string{"runs", "many-0", "runs", "many-1", "runs", "many-2"}},
+		{"run/steps", "run_steps", run}, {"run/trainer", "run_trainer", run}, {"run/eval", "run_eval", run}, {"run/work", "run_work", run},
 		{"trajectories/first", "trajectories", run}, {"trajectories/facets", "facets", run},
 		{"trajectories/behind", "trajectories", with("a_incarnation", at[0], "a_step", at[1], "a_slot", at[2], "a_sample", at[3], "a_copy", at[4])},
 		{"trajectories/step", "trajectories", with("from", middle, "to", middle)},

@@ -76,9 +76,6 @@ func (q question) arguments(values map[string][]string) ([]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(q.types)) {
 		given := values[name]
 		switch standard, ok := q.defaults[name]; {
-		case strings.HasPrefix(q.types[name], "Array(String"):
-			args = append(args, ch.Named(name, slices.Clone(given)))
-			continue
 		case len(given) > 1:
 			return nil, fmt.Errorf("%w: %s wants one value for %q", ErrUnknown, q.name, name)
 		case len(given) == 1:

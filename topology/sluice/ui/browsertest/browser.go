@@ -151,6 +151,13 @@ func (p *Page) Go(path string) {
 // settled says whether a page has drawn what it waits for.
 const settled = `document.querySelector("main") !== null && document.querySelector(".loading") === null && document.querySelector(".boot") === null`
 
+// GoSoon opens an address below base and returns as soon as nothing is loading.
+func (p *Page) GoSoon(path string) {
+	p.t.Helper()
+	p.Do(chromedp.Navigate(p.base + path))
+	p.Await(settled)
+}
+
 // Settle waits until nothing is loading.
 func (p *Page) Settle() {
 	p.t.Helper()
@@ -161,7 +168,7 @@ func (p *Page) Settle() {
 // Await waits until an expression is true.
 func (p *Page) Await(expression string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(40 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		done, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](expression))
 		if done && err == nil {
 			return

@@ -222,3 +222,13 @@ func (r *Rows) InsertMany(t testing.TB, trajectories int) {
 		r.Insert(t, "OPTIMIZE TABLE "+table)
 	}
 }
+
+// InsertLong adds run long, of one trajectory of so many megabytes: turns of a megabyte of
+// text each, without a line's end.
+func (r *Rows) InsertLong(t testing.TB, megabytes int) {
+	t.Helper()
+	r.Insert(t, `INSERT INTO trajectories (run_id, step, slot, sample_index, copy, mode, question_id, question, reference_answer, end_reason, turns, policy_tokens, graded, reward, event_time)
+		VALUES ('long', 1, 0, 0, 1, 'train', 'q', 'How long?', '7', 'answer', {turns:UInt32}, 1, 1, 1, '2026-05-01 12:00:00')`, clickhouse.Named("turns", fmt.Sprint(megabytes)))
+	r.Insert(t, `INSERT INTO turns (run_id, step, copy, turn, kind, mode, text, tokens, logprobs, event_time)
+		SELECT 'long', 1, 1, number, 'answer', 'train', arrayStringConcat(arrayMap(i -> hex(sipHash128(number, i)), range(31250))), [1], [-1], '2026-05-01 12:00:00' FROM numbers({turns:UInt32}) SETTINGS max_block_size = 8`, clickhouse.Named("turns", fmt.Sprint(megabytes)))
+}

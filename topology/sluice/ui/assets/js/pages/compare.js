@@ -1,5 +1,5 @@
 // The curves of several runs over each other.
-import { html, useAsk, number, percent, signed, line, runPath, go, query } from "../base.js";
+import { html, ask, useData, number, percent, signed, line, runPath, go, query } from "../base.js";
 import { Async, Link } from "../parts.js";
 import { Chart, hues } from "../chart.js";
 
@@ -10,7 +10,10 @@ const curves = [
 
 export default function Compare({ at }) {
   const runs = [...new Set(at.searchParams.getAll("run"))].slice(0, 6);
-  const rows = useAsk("compare", { runs }, { every: 10, skip: runs.length === 0 });
+  const rows = useData(runs.length ? JSON.stringify(runs) : "", async (signal) => {
+    const each = await Promise.all(runs.map((run) => ask("run_steps", { run }, signal)));
+    return each.flatMap((t, i) => t.objects.filter((r) => r.closed).map((r) => ({ ...r, run_id: runs[i] })));
+  }, 10);
   if (!runs.length) return html`<p>Choose runs to compare in <${Link} to="/">the list<//>.</p>`;
   return html`<h2>${runs.length} runs</h2><p class="legend">${runs.map((id, i) => html`<span key=${id}><i class=${`swatch ${hues[i].slice(2)}`}></i><${Link} to=${runPath(id)}>${line(id, 60)}<//>  </span>`)}</p>
     <${Async} of=${rows} empty="None of these runs has a step yet.">${(all) => {

@@ -9,14 +9,13 @@ const share = [0, 1];
 export default function Run({ args: [run], about }) {
   const steps = useAsk("run_steps", { run }, { every: 5 });
   const trainer = useAsk("run_trainer", { run }, { every: 5 });
-  const phases = useAsk("run_phases", { run }, { every: 10 });
   const evals = useAsk("run_eval", { run }, { every: 15 });
   const work = useAsk("run_work", { run }, { every: 30 });
-  const live = useData(about.kafka === false ? "" : "live", (signal) => request("/api/live", { signal }), 3);
+  const live = useData(about.kafka ? "live" : "", (signal) => request("/api/live", { signal }), 3);
   return html`<${Heads} steps=${steps.data} live=${live.data} />
-    <${Async} of=${steps} lines=${8} empty=${html`<b>No step of this run is recorded.</b> It may have just begun, or its id is another.`}>${(rows) => html`<${Curves} run=${run} rows=${rows} trainer=${trainer.data ?? []} phases=${phases.data ?? []} evals=${evals.data ?? []} />`}<//>
+    <${Async} of=${steps} lines=${8} empty=${html`<b>No step of this run is recorded.</b> It may have just begun, or its id is another.`}>${(rows) => html`<${Curves} run=${run} rows=${rows} trainer=${trainer.data ?? []} evals=${evals.data ?? []} />`}<//>
     <h2>Where the time goes</h2>
-    <${Async} of=${phases} empty="No step has ended yet.">${(rows) => html`<${Phases} run=${run} rows=${rows} work=${work.data?.[0]} />`}<//>
+    <${Async} of=${steps} empty="No step has ended yet.">${(rows) => html`<${Phases} run=${run} rows=${rows} work=${work.data?.[0]} />`}<//>
     <h2>The flow now</h2>
     ${about.kafka === false ? html`<p class="quiet">These pages were started without Kafka, so nothing live is shown.</p>`
       : live.error && !live.data ? html`<${Failure} error=${live.error} retry=${live.retry} />`
@@ -40,7 +39,7 @@ function Heads({ steps, live }) {
     ${live && html`<div><dt>SQL is behind</dt><dd>${behind ? duration(behind * 1000) : html`0 s`}</dd></div>`}</dl>`;
 }
 
-function Curves({ run, rows: all, trainer, phases, evals }) {
+function Curves({ run, rows: all, trainer, evals }) {
   // Of an open step the short trajectories are there first: its means would be theirs.
   const ended = useMemo(() => all.filter((r) => r.closed), [all]);
   const rows = ended.length ? ended : all;
@@ -48,8 +47,7 @@ function Curves({ run, rows: all, trainer, phases, evals }) {
   const x = useMemo(() => [...new Set([...rows, ...evals].map((r) => r.step))].sort((a, b) => a - b), [rows, evals]);
   const column = (table) => { const by = new Map(table.map((r) => [r.step, r])); return (f) => x.map((step) => (by.has(step) ? f(by.get(step)) ?? null : null)); };
   const s = column(rows), t = column(trainer), e = column(evals);
-  const took = new Map(phases.map((p) => [p.step, p.rollout_ms]));
-  const rate = (f) => s((r) => { const ms = took.get(r.step); return ms > 0 ? (1000 * f(r)) / ms : null; });
+  const rate = (f) => s((r) => (r.rollout_ms > 0 ? (1000 * f(r)) / r.rollout_ms : null));
   const open = (step) => go(runPath(run, `/trajectories${query({ from: step, to: step })}`));
   const chart = (title, format, series, more = {}) => html`<${Chart} key=${title} title=${title} x=${x} open=${open} format=${format} series=${series} ...${more} />`;
   return html`${open_.length > 0 && ended.length > 0 && html`<p class="quiet">Curves are of steps that were handed to the trainer; open: ${open_.slice(-8).join(", ")}.</p>`}<div class="grid">
