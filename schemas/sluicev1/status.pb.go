@@ -867,6 +867,69 @@ func (x *CloseRequest) GetRequestedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// GroupOver says that a group is closed though members of it are missing: nothing waits for
+// them any more, and whoever works on one may leave it.
+type GroupOver struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Group *GroupPlace            `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// Why it was closed, as GroupClosed says.
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	ClosedAt      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupOver) Reset() {
+	*x = GroupOver{}
+	mi := &file_sluice_v1_status_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupOver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupOver) ProtoMessage() {}
+
+func (x *GroupOver) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_status_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupOver.ProtoReflect.Descriptor instead.
+func (*GroupOver) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_status_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GroupOver) GetGroup() *GroupPlace {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
+func (x *GroupOver) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *GroupOver) GetClosedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ClosedAt
+	}
+	return nil
+}
+
 var File_sluice_v1_status_proto protoreflect.FileDescriptor
 
 const file_sluice_v1_status_proto_rawDesc = "" +
@@ -955,7 +1018,11 @@ const file_sluice_v1_status_proto_rawDesc = "" +
 	"\x04slot\x18\x04 \x01(\rH\x00R\x04slot\x88\x01\x01\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12=\n" +
 	"\frequested_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vrequestedAtB\a\n" +
-	"\x05_slotB7Z5github.com/sluice-rl/sluice/schemas/sluicev1;sluicev1b\x06proto3"
+	"\x05_slot\"\x89\x01\n" +
+	"\tGroupOver\x12+\n" +
+	"\x05group\x18\x01 \x01(\v2\x15.sluice.v1.GroupPlaceR\x05group\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x127\n" +
+	"\tclosed_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAtB7Z5github.com/sluice-rl/sluice/schemas/sluicev1;sluicev1b\x06proto3"
 
 var (
 	file_sluice_v1_status_proto_rawDescOnce sync.Once
@@ -969,7 +1036,7 @@ func file_sluice_v1_status_proto_rawDescGZIP() []byte {
 	return file_sluice_v1_status_proto_rawDescData
 }
 
-var file_sluice_v1_status_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_sluice_v1_status_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_sluice_v1_status_proto_goTypes = []any{
 	(*StageStatus)(nil),           // 0: sluice.v1.StageStatus
 	(*StepProgress)(nil),          // 1: sluice.v1.StepProgress
@@ -980,33 +1047,37 @@ var file_sluice_v1_status_proto_goTypes = []any{
 	(*RunFed)(nil),                // 6: sluice.v1.RunFed
 	(*RunStop)(nil),               // 7: sluice.v1.RunStop
 	(*CloseRequest)(nil),          // 8: sluice.v1.CloseRequest
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(Mode)(0),                     // 10: sluice.v1.Mode
-	(*Budgets)(nil),               // 11: sluice.v1.Budgets
-	(*SamplingParameters)(nil),    // 12: sluice.v1.SamplingParameters
+	(*GroupOver)(nil),             // 9: sluice.v1.GroupOver
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(Mode)(0),                     // 11: sluice.v1.Mode
+	(*Budgets)(nil),               // 12: sluice.v1.Budgets
+	(*SamplingParameters)(nil),    // 13: sluice.v1.SamplingParameters
+	(*GroupPlace)(nil),            // 14: sluice.v1.GroupPlace
 }
 var file_sluice_v1_status_proto_depIdxs = []int32{
-	9,  // 0: sluice.v1.StageStatus.started_at:type_name -> google.protobuf.Timestamp
-	9,  // 1: sluice.v1.StageStatus.reported_at:type_name -> google.protobuf.Timestamp
+	10, // 0: sluice.v1.StageStatus.started_at:type_name -> google.protobuf.Timestamp
+	10, // 1: sluice.v1.StageStatus.reported_at:type_name -> google.protobuf.Timestamp
 	2,  // 2: sluice.v1.StageStatus.notes:type_name -> sluice.v1.StatusNote
 	3,  // 3: sluice.v1.StageStatus.last_error:type_name -> sluice.v1.StatusError
 	4,  // 4: sluice.v1.StageStatus.oldest:type_name -> sluice.v1.OldestRecord
 	1,  // 5: sluice.v1.StageStatus.steps:type_name -> sluice.v1.StepProgress
-	9,  // 6: sluice.v1.StepProgress.moved_at:type_name -> google.protobuf.Timestamp
-	9,  // 7: sluice.v1.StatusNote.since:type_name -> google.protobuf.Timestamp
-	9,  // 8: sluice.v1.StatusError.at:type_name -> google.protobuf.Timestamp
-	9,  // 9: sluice.v1.OldestRecord.since:type_name -> google.protobuf.Timestamp
-	10, // 10: sluice.v1.Run.mode:type_name -> sluice.v1.Mode
-	11, // 11: sluice.v1.Run.budgets:type_name -> sluice.v1.Budgets
-	12, // 12: sluice.v1.Run.sampling:type_name -> sluice.v1.SamplingParameters
-	9,  // 13: sluice.v1.Run.recorded_at:type_name -> google.protobuf.Timestamp
-	9,  // 14: sluice.v1.RunStop.stopped_at:type_name -> google.protobuf.Timestamp
-	9,  // 15: sluice.v1.CloseRequest.requested_at:type_name -> google.protobuf.Timestamp
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	10, // 6: sluice.v1.StepProgress.moved_at:type_name -> google.protobuf.Timestamp
+	10, // 7: sluice.v1.StatusNote.since:type_name -> google.protobuf.Timestamp
+	10, // 8: sluice.v1.StatusError.at:type_name -> google.protobuf.Timestamp
+	10, // 9: sluice.v1.OldestRecord.since:type_name -> google.protobuf.Timestamp
+	11, // 10: sluice.v1.Run.mode:type_name -> sluice.v1.Mode
+	12, // 11: sluice.v1.Run.budgets:type_name -> sluice.v1.Budgets
+	13, // 12: sluice.v1.Run.sampling:type_name -> sluice.v1.SamplingParameters
+	10, // 13: sluice.v1.Run.recorded_at:type_name -> google.protobuf.Timestamp
+	10, // 14: sluice.v1.RunStop.stopped_at:type_name -> google.protobuf.Timestamp
+	10, // 15: sluice.v1.CloseRequest.requested_at:type_name -> google.protobuf.Timestamp
+	14, // 16: sluice.v1.GroupOver.group:type_name -> sluice.v1.GroupPlace
+	10, // 17: sluice.v1.GroupOver.closed_at:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_status_proto_init() }
@@ -1022,7 +1093,7 @@ func file_sluice_v1_status_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_status_proto_rawDesc), len(file_sluice_v1_status_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

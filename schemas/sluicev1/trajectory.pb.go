@@ -121,6 +121,9 @@ const (
 	VersionSource_VERSION_SOURCE_DECLARED VersionSource = 3
 	// It used a word that no policy update maps to a version: counted as declared ones.
 	VersionSource_VERSION_SOURCE_UNKNOWN VersionSource = 4
+	// It named an older version after a newer one of the same run, which no weights that are
+	// only ever updated do: counted as declared ones.
+	VersionSource_VERSION_SOURCE_BACKWARDS VersionSource = 5
 )
 
 // Enum value maps for VersionSource.
@@ -131,6 +134,7 @@ var (
 		2: "VERSION_SOURCE_SINGLE",
 		3: "VERSION_SOURCE_DECLARED",
 		4: "VERSION_SOURCE_UNKNOWN",
+		5: "VERSION_SOURCE_BACKWARDS",
 	}
 	VersionSource_value = map[string]int32{
 		"VERSION_SOURCE_UNSPECIFIED": 0,
@@ -138,6 +142,7 @@ var (
 		"VERSION_SOURCE_SINGLE":      2,
 		"VERSION_SOURCE_DECLARED":    3,
 		"VERSION_SOURCE_UNKNOWN":     4,
+		"VERSION_SOURCE_BACKWARDS":   5,
 	}
 )
 
@@ -619,8 +624,12 @@ type Turn struct {
 	// What the observation says of a program that ran too long: empty for a fixed text,
 	// "output" for what it had printed and then that text. Set where it matters.
 	TimeoutObservation string `protobuf:"bytes,18,opt,name=timeout_observation,json=timeoutObservation,proto3" json:"timeout_observation,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// How often another process went on with the turn where one had died or lost it.
+	Takeovers uint32 `protobuf:"varint,19,opt,name=takeovers,proto3" json:"takeovers,omitempty"`
+	// How often the stream of its tokens broke off and it went on from them.
+	Cuts          uint32 `protobuf:"varint,20,opt,name=cuts,proto3" json:"cuts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
@@ -779,6 +788,239 @@ func (x *Turn) GetTimeoutObservation() string {
 	return ""
 }
 
+func (x *Turn) GetTakeovers() uint32 {
+	if x != nil {
+		return x.Takeovers
+	}
+	return 0
+}
+
+func (x *Turn) GetCuts() uint32 {
+	if x != nil {
+		return x.Cuts
+	}
+	return 0
+}
+
+// TurnProgress is a part of a turn that is being sampled, written as it grows, so that
+// whoever takes the trajectory's record over goes on from its tokens. Starting unfinished
+// turns anew would favour short answers. A turn has parts from 0: the last is written again
+// as it grows, the ones before it are whole. All are deleted when what the turn led to is
+// written.
+type TurnProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The place, and which try at it.
+	Group       *GroupPlace `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	SampleIndex uint32      `protobuf:"varint,2,opt,name=sample_index,json=sampleIndex,proto3" json:"sample_index,omitempty"`
+	Attempt     uint32      `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Copy        uint64      `protobuf:"fixed64,4,opt,name=copy,proto3" json:"copy,omitempty"`
+	// From 0.
+	Turn uint32 `protobuf:"varint,5,opt,name=turn,proto3" json:"turn,omitempty"`
+	Part uint32 `protobuf:"varint,6,opt,name=part,proto3" json:"part,omitempty"`
+	// SHA-256 (32 bytes) of all that comes before this part: in part 0 of how it is sampled
+	// and of the trajectory's tokens before the turn, in others the digest of the part before.
+	Before []byte `protobuf:"bytes,7,opt,name=before,proto3" json:"before,omitempty"`
+	// SHA-256 of before and this part's arrays and text.
+	Digest []byte `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	// As a turn has them.
+	Tokens   []byte         `protobuf:"bytes,9,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	Logprobs []byte         `protobuf:"bytes,10,opt,name=logprobs,proto3" json:"logprobs,omitempty"`
+	Versions []*VersionSpan `protobuf:"bytes,11,rep,name=versions,proto3" json:"versions,omitempty"`
+	// The tokens' text without special tokens.
+	Text []byte `protobuf:"bytes,12,opt,name=text,proto3" json:"text,omitempty"`
+	// The turn's so far, as it will have them.
+	VersionSource   VersionSource          `protobuf:"varint,13,opt,name=version_source,json=versionSource,proto3,enum=sluice.v1.VersionSource" json:"version_source,omitempty"`
+	Aborts          uint32                 `protobuf:"varint,14,opt,name=aborts,proto3" json:"aborts,omitempty"`
+	Cuts            uint32                 `protobuf:"varint,15,opt,name=cuts,proto3" json:"cuts,omitempty"`
+	Takeovers       uint32                 `protobuf:"varint,16,opt,name=takeovers,proto3" json:"takeovers,omitempty"`
+	Attempts        uint32                 `protobuf:"varint,17,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	SampleStartedAt *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=sample_started_at,json=sampleStartedAt,proto3" json:"sample_started_at,omitempty"`
+	// The policy has ended the turn, by its length where truncated: others of its group are
+	// still being sampled.
+	Ended         bool                   `protobuf:"varint,19,opt,name=ended,proto3" json:"ended,omitempty"`
+	Truncated     bool                   `protobuf:"varint,20,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	WrittenAt     *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=written_at,json=writtenAt,proto3" json:"written_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnProgress) Reset() {
+	*x = TurnProgress{}
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnProgress) ProtoMessage() {}
+
+func (x *TurnProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnProgress.ProtoReflect.Descriptor instead.
+func (*TurnProgress) Descriptor() ([]byte, []int) {
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TurnProgress) GetGroup() *GroupPlace {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
+func (x *TurnProgress) GetSampleIndex() uint32 {
+	if x != nil {
+		return x.SampleIndex
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetCopy() uint64 {
+	if x != nil {
+		return x.Copy
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetTurn() uint32 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetPart() uint32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetBefore() []byte {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *TurnProgress) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *TurnProgress) GetTokens() []byte {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *TurnProgress) GetLogprobs() []byte {
+	if x != nil {
+		return x.Logprobs
+	}
+	return nil
+}
+
+func (x *TurnProgress) GetVersions() []*VersionSpan {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *TurnProgress) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *TurnProgress) GetVersionSource() VersionSource {
+	if x != nil {
+		return x.VersionSource
+	}
+	return VersionSource_VERSION_SOURCE_UNSPECIFIED
+}
+
+func (x *TurnProgress) GetAborts() uint32 {
+	if x != nil {
+		return x.Aborts
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetCuts() uint32 {
+	if x != nil {
+		return x.Cuts
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetTakeovers() uint32 {
+	if x != nil {
+		return x.Takeovers
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *TurnProgress) GetSampleStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SampleStartedAt
+	}
+	return nil
+}
+
+func (x *TurnProgress) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *TurnProgress) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
+}
+
+func (x *TurnProgress) GetWrittenAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WrittenAt
+	}
+	return nil
+}
+
 // Execution is one run of a program in a sandbox. A failure of the infrastructure
 // is no outcome: it ends the trajectory as infra_error.
 type Execution struct {
@@ -822,7 +1064,7 @@ type Execution struct {
 
 func (x *Execution) Reset() {
 	*x = Execution{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[3]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +1076,7 @@ func (x *Execution) String() string {
 func (*Execution) ProtoMessage() {}
 
 func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[3]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +1089,7 @@ func (x *Execution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Execution.ProtoReflect.Descriptor instead.
 func (*Execution) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Execution) GetCallId() string {
@@ -1030,7 +1272,7 @@ type CodeCall struct {
 
 func (x *CodeCall) Reset() {
 	*x = CodeCall{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[4]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1284,7 @@ func (x *CodeCall) String() string {
 func (*CodeCall) ProtoMessage() {}
 
 func (x *CodeCall) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[4]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1297,7 @@ func (x *CodeCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CodeCall.ProtoReflect.Descriptor instead.
 func (*CodeCall) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CodeCall) GetTrajectory() *Trajectory {
@@ -1091,7 +1333,7 @@ type CodeResult struct {
 
 func (x *CodeResult) Reset() {
 	*x = CodeResult{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[5]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1345,7 @@ func (x *CodeResult) String() string {
 func (*CodeResult) ProtoMessage() {}
 
 func (x *CodeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[5]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1358,7 @@ func (x *CodeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CodeResult.ProtoReflect.Descriptor instead.
 func (*CodeResult) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CodeResult) GetTrajectory() *Trajectory {
@@ -1153,7 +1395,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[6]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1407,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[6]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1420,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Verdict) GetOutcome() VerdictOutcome {
@@ -1230,7 +1472,7 @@ type Score struct {
 
 func (x *Score) Reset() {
 	*x = Score{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[7]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1484,7 @@ func (x *Score) String() string {
 func (*Score) ProtoMessage() {}
 
 func (x *Score) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[7]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1497,7 @@ func (x *Score) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Score.ProtoReflect.Descriptor instead.
 func (*Score) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Score) GetName() string {
@@ -1307,7 +1549,7 @@ type Scored struct {
 
 func (x *Scored) Reset() {
 	*x = Scored{}
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[8]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1561,7 @@ func (x *Scored) String() string {
 func (*Scored) ProtoMessage() {}
 
 func (x *Scored) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1_trajectory_proto_msgTypes[8]
+	mi := &file_sluice_v1_trajectory_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1574,7 @@ func (x *Scored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scored.ProtoReflect.Descriptor instead.
 func (*Scored) Descriptor() ([]byte, []int) {
-	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1_trajectory_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Scored) GetTrajectory() *Trajectory {
@@ -1438,7 +1680,7 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\adialect\x18\x10 \x01(\tR\adialect\"=\n" +
 	"\vVersionSpan\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\rR\x05count\"\xc5\x05\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\"\xf7\x05\n" +
 	"\x04Turn\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\fR\x06tokens\x12\x1a\n" +
 	"\blogprobs\x18\x02 \x01(\fR\blogprobs\x122\n" +
@@ -1459,7 +1701,33 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\x12\x1a\n" +
 	"\battempts\x18\x10 \x01(\rR\battempts\x12?\n" +
 	"\x0eversion_source\x18\x11 \x01(\x0e2\x18.sluice.v1.VersionSourceR\rversionSource\x12/\n" +
-	"\x13timeout_observation\x18\x12 \x01(\tR\x12timeoutObservation\"\xd6\x06\n" +
+	"\x13timeout_observation\x18\x12 \x01(\tR\x12timeoutObservation\x12\x1c\n" +
+	"\ttakeovers\x18\x13 \x01(\rR\ttakeovers\x12\x12\n" +
+	"\x04cuts\x18\x14 \x01(\rR\x04cuts\"\xbe\x05\n" +
+	"\fTurnProgress\x12+\n" +
+	"\x05group\x18\x01 \x01(\v2\x15.sluice.v1.GroupPlaceR\x05group\x12!\n" +
+	"\fsample_index\x18\x02 \x01(\rR\vsampleIndex\x12\x18\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\x12\x12\n" +
+	"\x04copy\x18\x04 \x01(\x06R\x04copy\x12\x12\n" +
+	"\x04turn\x18\x05 \x01(\rR\x04turn\x12\x12\n" +
+	"\x04part\x18\x06 \x01(\rR\x04part\x12\x16\n" +
+	"\x06before\x18\a \x01(\fR\x06before\x12\x16\n" +
+	"\x06digest\x18\b \x01(\fR\x06digest\x12\x16\n" +
+	"\x06tokens\x18\t \x01(\fR\x06tokens\x12\x1a\n" +
+	"\blogprobs\x18\n" +
+	" \x01(\fR\blogprobs\x122\n" +
+	"\bversions\x18\v \x03(\v2\x16.sluice.v1.VersionSpanR\bversions\x12\x12\n" +
+	"\x04text\x18\f \x01(\fR\x04text\x12?\n" +
+	"\x0eversion_source\x18\r \x01(\x0e2\x18.sluice.v1.VersionSourceR\rversionSource\x12\x16\n" +
+	"\x06aborts\x18\x0e \x01(\rR\x06aborts\x12\x12\n" +
+	"\x04cuts\x18\x0f \x01(\rR\x04cuts\x12\x1c\n" +
+	"\ttakeovers\x18\x10 \x01(\rR\ttakeovers\x12\x1a\n" +
+	"\battempts\x18\x11 \x01(\rR\battempts\x12F\n" +
+	"\x11sample_started_at\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\x0fsampleStartedAt\x12\x14\n" +
+	"\x05ended\x18\x13 \x01(\bR\x05ended\x12\x1c\n" +
+	"\ttruncated\x18\x14 \x01(\bR\ttruncated\x129\n" +
+	"\n" +
+	"written_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\twrittenAt\"\xd6\x06\n" +
 	"\tExecution\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x125\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.sluice.v1.ExecutionOutcomeR\aoutcome\x12\x1b\n" +
@@ -1540,13 +1808,14 @@ const file_sluice_v1_trajectory_proto_rawDesc = "" +
 	"\x1aEND_REASON_PROMPT_TOO_LONG\x10\t\x12\x16\n" +
 	"\x12END_REASON_REFUSED\x10\n" +
 	"\x12\x1d\n" +
-	"\x19END_REASON_SANDBOX_BROKEN\x10\v*\x9d\x01\n" +
+	"\x19END_REASON_SANDBOX_BROKEN\x10\v*\xbb\x01\n" +
 	"\rVersionSource\x12\x1e\n" +
 	"\x1aVERSION_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14VERSION_SOURCE_GIVEN\x10\x01\x12\x19\n" +
 	"\x15VERSION_SOURCE_SINGLE\x10\x02\x12\x1b\n" +
 	"\x17VERSION_SOURCE_DECLARED\x10\x03\x12\x1a\n" +
-	"\x16VERSION_SOURCE_UNKNOWN\x10\x04*f\n" +
+	"\x16VERSION_SOURCE_UNKNOWN\x10\x04\x12\x1c\n" +
+	"\x18VERSION_SOURCE_BACKWARDS\x10\x05*f\n" +
 	"\bTurnKind\x12\x19\n" +
 	"\x15TURN_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eTURN_KIND_TOOL\x10\x01\x12\x14\n" +
@@ -1579,7 +1848,7 @@ func file_sluice_v1_trajectory_proto_rawDescGZIP() []byte {
 }
 
 var file_sluice_v1_trajectory_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_sluice_v1_trajectory_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_sluice_v1_trajectory_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_sluice_v1_trajectory_proto_goTypes = []any{
 	(EndReason)(0),                // 0: sluice.v1.EndReason
 	(VersionSource)(0),            // 1: sluice.v1.VersionSource
@@ -1589,45 +1858,52 @@ var file_sluice_v1_trajectory_proto_goTypes = []any{
 	(*Trajectory)(nil),            // 5: sluice.v1.Trajectory
 	(*VersionSpan)(nil),           // 6: sluice.v1.VersionSpan
 	(*Turn)(nil),                  // 7: sluice.v1.Turn
-	(*Execution)(nil),             // 8: sluice.v1.Execution
-	(*CodeCall)(nil),              // 9: sluice.v1.CodeCall
-	(*CodeResult)(nil),            // 10: sluice.v1.CodeResult
-	(*Verdict)(nil),               // 11: sluice.v1.Verdict
-	(*Score)(nil),                 // 12: sluice.v1.Score
-	(*Scored)(nil),                // 13: sluice.v1.Scored
-	(*Prompt)(nil),                // 14: sluice.v1.Prompt
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*TurnProgress)(nil),          // 8: sluice.v1.TurnProgress
+	(*Execution)(nil),             // 9: sluice.v1.Execution
+	(*CodeCall)(nil),              // 10: sluice.v1.CodeCall
+	(*CodeResult)(nil),            // 11: sluice.v1.CodeResult
+	(*Verdict)(nil),               // 12: sluice.v1.Verdict
+	(*Score)(nil),                 // 13: sluice.v1.Score
+	(*Scored)(nil),                // 14: sluice.v1.Scored
+	(*Prompt)(nil),                // 15: sluice.v1.Prompt
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*GroupPlace)(nil),            // 17: sluice.v1.GroupPlace
 }
 var file_sluice_v1_trajectory_proto_depIdxs = []int32{
-	14, // 0: sluice.v1.Trajectory.prompt:type_name -> sluice.v1.Prompt
+	15, // 0: sluice.v1.Trajectory.prompt:type_name -> sluice.v1.Prompt
 	7,  // 1: sluice.v1.Trajectory.turns:type_name -> sluice.v1.Turn
 	0,  // 2: sluice.v1.Trajectory.end_reason:type_name -> sluice.v1.EndReason
-	15, // 3: sluice.v1.Trajectory.started_at:type_name -> google.protobuf.Timestamp
-	15, // 4: sluice.v1.Trajectory.ended_at:type_name -> google.protobuf.Timestamp
+	16, // 3: sluice.v1.Trajectory.started_at:type_name -> google.protobuf.Timestamp
+	16, // 4: sluice.v1.Trajectory.ended_at:type_name -> google.protobuf.Timestamp
 	6,  // 5: sluice.v1.Turn.versions:type_name -> sluice.v1.VersionSpan
 	2,  // 6: sluice.v1.Turn.kind:type_name -> sluice.v1.TurnKind
-	8,  // 7: sluice.v1.Turn.execution:type_name -> sluice.v1.Execution
-	15, // 8: sluice.v1.Turn.sample_started_at:type_name -> google.protobuf.Timestamp
-	15, // 9: sluice.v1.Turn.sample_ended_at:type_name -> google.protobuf.Timestamp
+	9,  // 7: sluice.v1.Turn.execution:type_name -> sluice.v1.Execution
+	16, // 8: sluice.v1.Turn.sample_started_at:type_name -> google.protobuf.Timestamp
+	16, // 9: sluice.v1.Turn.sample_ended_at:type_name -> google.protobuf.Timestamp
 	1,  // 10: sluice.v1.Turn.version_source:type_name -> sluice.v1.VersionSource
-	3,  // 11: sluice.v1.Execution.outcome:type_name -> sluice.v1.ExecutionOutcome
-	15, // 12: sluice.v1.Execution.queued_at:type_name -> google.protobuf.Timestamp
-	15, // 13: sluice.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	15, // 14: sluice.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
-	5,  // 15: sluice.v1.CodeCall.trajectory:type_name -> sluice.v1.Trajectory
-	15, // 16: sluice.v1.CodeCall.requested_at:type_name -> google.protobuf.Timestamp
-	5,  // 17: sluice.v1.CodeResult.trajectory:type_name -> sluice.v1.Trajectory
-	8,  // 18: sluice.v1.CodeResult.execution:type_name -> sluice.v1.Execution
-	4,  // 19: sluice.v1.Verdict.outcome:type_name -> sluice.v1.VerdictOutcome
-	5,  // 20: sluice.v1.Scored.trajectory:type_name -> sluice.v1.Trajectory
-	11, // 21: sluice.v1.Scored.verdict:type_name -> sluice.v1.Verdict
-	12, // 22: sluice.v1.Scored.scores:type_name -> sluice.v1.Score
-	15, // 23: sluice.v1.Scored.scored_at:type_name -> google.protobuf.Timestamp
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	17, // 11: sluice.v1.TurnProgress.group:type_name -> sluice.v1.GroupPlace
+	6,  // 12: sluice.v1.TurnProgress.versions:type_name -> sluice.v1.VersionSpan
+	1,  // 13: sluice.v1.TurnProgress.version_source:type_name -> sluice.v1.VersionSource
+	16, // 14: sluice.v1.TurnProgress.sample_started_at:type_name -> google.protobuf.Timestamp
+	16, // 15: sluice.v1.TurnProgress.written_at:type_name -> google.protobuf.Timestamp
+	3,  // 16: sluice.v1.Execution.outcome:type_name -> sluice.v1.ExecutionOutcome
+	16, // 17: sluice.v1.Execution.queued_at:type_name -> google.protobuf.Timestamp
+	16, // 18: sluice.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	16, // 19: sluice.v1.Execution.ended_at:type_name -> google.protobuf.Timestamp
+	5,  // 20: sluice.v1.CodeCall.trajectory:type_name -> sluice.v1.Trajectory
+	16, // 21: sluice.v1.CodeCall.requested_at:type_name -> google.protobuf.Timestamp
+	5,  // 22: sluice.v1.CodeResult.trajectory:type_name -> sluice.v1.Trajectory
+	9,  // 23: sluice.v1.CodeResult.execution:type_name -> sluice.v1.Execution
+	4,  // 24: sluice.v1.Verdict.outcome:type_name -> sluice.v1.VerdictOutcome
+	5,  // 25: sluice.v1.Scored.trajectory:type_name -> sluice.v1.Trajectory
+	12, // 26: sluice.v1.Scored.verdict:type_name -> sluice.v1.Verdict
+	13, // 27: sluice.v1.Scored.scores:type_name -> sluice.v1.Score
+	16, // 28: sluice.v1.Scored.scored_at:type_name -> google.protobuf.Timestamp
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1_trajectory_proto_init() }
@@ -1642,7 +1918,7 @@ func file_sluice_v1_trajectory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1_trajectory_proto_rawDesc), len(file_sluice_v1_trajectory_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

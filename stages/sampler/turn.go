@@ -73,7 +73,7 @@ func (h *handler) take(m *member, choice inference.Choice, c rollout.Completion)
 	if err := m.Sampled(c); err != nil {
 		return fmt.Errorf("sample %s: %w", identity.TrajectoryID(m.Trajectory()), err)
 	}
-	if choice.Finish != rollout.Aborted {
+	if !choice.Finish.More() {
 		return nil
 	}
 	if err := m.turn.Aborted(len(choice.Tokens)); err != nil {

@@ -83,8 +83,8 @@ func (t *Turn) Unusable(b Budget, err error) error {
 // token. With the pauses between them that is some minutes of a weight update.
 const mostIdleAborts = 60
 
-// Aborted notes that the last attempt was aborted after so many new tokens; the error is
-// not nil once that has gone on for too long. An abort is no attempt that failed.
+// Aborted notes that the last attempt was aborted or cut off after so many new tokens; the
+// error is not nil once that has gone on for too long. It is no attempt that failed.
 func (t *Turn) Aborted(tokens int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

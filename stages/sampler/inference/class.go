@@ -97,7 +97,7 @@ func ClassOf(err error) Class {
 		return Trouble
 	case errors.Is(err, ErrNoTokenIDs), errors.Is(err, ErrUnknownModel), errors.Is(err, ErrNoTemplate), errors.Is(err, ErrDialect):
 		return RefusalForAll
-	case errors.Is(err, ErrAnswer), errors.Is(err, errTakenOn):
+	case errors.Is(err, ErrAnswer), errors.Is(err, ErrCut), errors.Is(err, errTakenOn):
 		return Trouble
 	}
 	// No connection, or none that lasted until the request was written.

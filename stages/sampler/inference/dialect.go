@@ -65,6 +65,8 @@ type Request struct {
 	TopK int
 	// StopTokenIDs end a completion beside the model's own end tokens.
 	StopTokenIDs []uint32
+	// Progress is told of the tokens as they come; nil: the answer is asked for whole.
+	Progress Progress
 }
 
 // weight is how many tokens the request may hold at once.
@@ -81,6 +83,11 @@ type Choice struct {
 	Versions []Span
 	// Err says why the completion cannot be used; nil where it can.
 	Err error
+	// Ended: it is known how it ended. While it is streamed, it is not.
+	Ended bool
+	// Whole is up to where the text is known to be that of the tokens: after that it may
+	// lack a character of which only the first bytes were sampled.
+	Whole Whole
 
 	// finish is the server's own word, before it is read.
 	finish string
@@ -90,7 +97,12 @@ type Choice struct {
 	usage int
 	// prompt is what the server says that it sampled on; nil: not said.
 	prompt []uint32
+	// cut is why its stream broke off, nil where it did not.
+	cut error
 }
+
+// Whole is a place in a completion: after so many tokens and bytes of text.
+type Whole struct{ Tokens, Text int }
 
 // Span names the weights that sampled the next Count tokens.
 type Span struct {

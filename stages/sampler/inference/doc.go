@@ -8,6 +8,9 @@
 //   - Token ids in, token ids out: an answer without token ids is refused
 //     (ErrNoTokenIDs), never encoded again from its text. Ids, logprobs and the server's
 //     own counts are compared at every answer.
+//   - A Request with Progress is streamed (stream.go), in every dialect: its answer is the
+//     one that would come whole, checked alike. A stream that breaks off is ErrCut; what it
+//     brought until then is an answer whose choices end as rollout.Cut.
 //   - Nothing that the server was not told bends the distribution: every sampling
 //     parameter is sent, so that a model's or a server's own defaults do not apply.
 //   - What an answer means stands in one table (class.go): an ending of the policy's, an

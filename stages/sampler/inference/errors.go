@@ -24,6 +24,9 @@ var (
 	// ErrStopping occurs when a request is given up because the process stops.
 	ErrStopping = errors.New("stopping")
 
+	// ErrCut occurs when a stream breaks off: what it brought until then counts.
+	ErrCut = errors.New("the stream broke off")
+
 	// errTakenOn: the server had the whole request before the attempt failed.
 	errTakenOn = errors.New("the server had the request")
 )

@@ -28,7 +28,11 @@ func inspect(r Request, a *Response, vocabulary int) error {
 	total := 0
 	for i := range a.Choices {
 		c := &a.Choices[i]
-		if c.Err == nil {
+		switch {
+		case c.Err != nil:
+		case c.cut != nil:
+			c.Err = c.inspectCut(r, vocabulary)
+		default:
 			c.Err = c.inspect(r, vocabulary)
 		}
 		total += len(c.Tokens)

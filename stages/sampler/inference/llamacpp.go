@@ -88,6 +88,9 @@ type llamaResponse struct {
 		Prob    *float32 `json:"prob"`
 	} `json:"completion_probabilities"`
 	Used *llamaSamplers `json:"generation_settings"`
+	// Stop and Error matter in a stream: its last event, and what went wrong.
+	Stop  bool         `json:"stop"`
+	Error *serverError `json:"error"`
 }
 
 func (d llamaCPP) sample(ctx context.Context, t *transport, ep Endpoint, r Request) (Response, error) {
@@ -103,6 +106,15 @@ func (llamaCPP) one(ctx context.Context, t *transport, ep Endpoint, r Request) (
 		// The greatest value stands for a seed of its own choice.
 		Seed: uint32(r.Seed % math.MaxUint32), Probs: 1, ReturnTokens: true, Stop: []string{}, LogitBias: []string{},
 	}
+	if r.Progress != nil {
+		in.Stream = true
+		c := newCollector(r)
+		out, err := c.end(ctx, t.stream(ctx, join(ep.URL, "/completion"), in, func(data []byte) error { return c.llama(data, in.llamaSamplers) }))
+		if err == nil && constant(out.Choices[0].Logprobs) {
+			return Response{}, errConstant(out.Choices[0].Logprobs)
+		}
+		return out, err
+	}
 	var answer llamaResponse
 	if err := t.call(ctx, http.MethodPost, join(ep.URL, "/completion"), in, &answer); err != nil {
 		return Response{}, err
@@ -111,23 +123,81 @@ func (llamaCPP) one(ctx context.Context, t *transport, ep Endpoint, r Request) (
 	if err := answer.usedAsAsked(in.llamaSamplers); err != nil {
 		return Response{}, err
 	}
-	for _, p := range answer.Probabilities {
-		if p.Logprob == nil {
-			return Response{}, fmt.Errorf("%w: completion_probabilities without logprob: they are of after the samplers", ErrAnswer)
-		}
-		choice.Logprobs = append(choice.Logprobs, *p.Logprob)
-		choice.ids = append(choice.ids, p.ID)
+	var err error
+	if choice.Logprobs, choice.ids, err = answer.probabilities(); err != nil {
+		return Response{}, err
 	}
 	if len(choice.ids) < len(choice.Tokens) {
 		return Response{}, fmt.Errorf("%w: %d tokens, %d logprobs: llama-server gives none for a token that ends in the middle of a character", ErrAnswer, len(choice.Tokens), len(choice.ids))
 	}
 	if answer.Truncated {
-		return Response{}, fmt.Errorf("%w: the context was exceeded and its beginning dropped", ErrAnswer)
+		return Response{}, errShifted
 	}
 	if constant(choice.Logprobs) {
-		return Response{}, fmt.Errorf("%w: all %d logprobs are %v: not those of the model", ErrAnswer, len(choice.Logprobs), choice.Logprobs[0])
+		return Response{}, errConstant(choice.Logprobs)
 	}
 	return Response{Choices: []Choice{choice}, promptTokens: orNone(answer.TokensEvaluated), completionTokens: choice.usage}, nil
+}
+
+var errShifted = fmt.Errorf("%w: the context was exceeded and its beginning dropped", ErrAnswer)
+
+func errConstant(l []float32) error {
+	return fmt.Errorf("%w: all %d logprobs are %v: not those of the model", ErrAnswer, len(l), l[0])
+}
+
+// probabilities are the logprobs and the ids that they are of.
+func (a *llamaResponse) probabilities() (values []float32, ids []uint32, err error) {
+	for _, p := range a.Probabilities {
+		if p.Logprob == nil {
+			return nil, nil, fmt.Errorf("%w: completion_probabilities without logprob: they are of after the samplers", ErrAnswer)
+		}
+		values, ids = append(values, *p.Logprob), append(ids, p.ID)
+	}
+	return values, ids, nil
+}
+
+// llama is one event of a stream; the last has stop set, and nothing says [DONE]. The
+// first may be empty. A token that ends in the middle of a character is left out of a
+// stream, which the server's count shows.
+func (c *collector) llama(data []byte, asked llamaSamplers) error {
+	var e llamaResponse
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("%w: event of a stream: %w", ErrAnswer, err)
+	}
+	if e.Error != nil {
+		return e.Error.err()
+	}
+	if err := e.usedAsAsked(asked); err != nil {
+		return err
+	}
+	if e.Truncated {
+		return errShifted
+	}
+	ch := &c.out.Choices[0]
+	d := delta{tokens: e.Tokens, text: e.Content}
+	var err error
+	if d.logprobs, d.ids, err = e.probabilities(); err != nil {
+		return err
+	}
+	if n := len(ch.Tokens) + len(d.tokens); e.TokensPredicted != nil {
+		if *e.TokensPredicted != n {
+			return fmt.Errorf("%w: %d tokens came of %d by its own count: llama-server streams none that ends in the middle of a character", ErrAnswer, n, *e.TokensPredicted)
+		}
+		ch.usage, c.out.completionTokens = n, n
+	}
+	if e.TokensEvaluated != nil {
+		c.out.promptTokens = *e.TokensEvaluated
+	}
+	if e.Stop {
+		d.finish = e.StopType
+	}
+	if err := c.add(0, d); err != nil {
+		return err
+	}
+	if e.Stop {
+		return errEnd
+	}
+	return nil
 }
 
 // usedAsAsked refuses an answer that was sampled otherwise than asked.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -33,6 +34,7 @@ type sglangRequest struct {
 	ReturnLogprob   bool           `json:"return_logprob"`
 	LogprobStartLen int            `json:"logprob_start_len"`
 	ReturnPrompt    bool           `json:"return_prompt_token_ids"`
+	Stream          bool           `json:"stream,omitempty"`
 }
 
 type sglangSampling struct {
@@ -48,7 +50,12 @@ type sglangSampling struct {
 	RepetitionPenalty float64  `json:"repetition_penalty"`
 	PresencePenalty   float64  `json:"presence_penalty"`
 	FrequencyPenalty  float64  `json:"frequency_penalty"`
+	StreamInterval    int      `json:"stream_interval,omitempty"`
 }
+
+// sglangInterval is how many tokens an event of a stream is to bring: most releases repeat
+// in each event all that was sampled before.
+const sglangInterval = 16
 
 type sglangResponse struct {
 	Text      string   `json:"text"`
@@ -62,6 +69,7 @@ type sglangResponse struct {
 		WeightVersion    json.RawMessage `json:"weight_version"`
 		WeightVersions   []weightSpan    `json:"weight_versions"`
 	} `json:"meta_info"`
+	Error *serverError `json:"error"`
 }
 
 // sglangLogprob is [logprob, id, text or null].
@@ -122,6 +130,11 @@ func (sglang) one(ctx context.Context, t *transport, ep Endpoint, r Request) (Re
 			Temperature: r.Temperature, TopP: r.TopP, TopK: topKOrAll(r.TopK), RepetitionPenalty: 1,
 		},
 	}
+	if r.Progress != nil {
+		in.Stream, in.Sampling.StreamInterval = true, sglangInterval
+		c := newCollector(r)
+		return c.end(ctx, t.stream(ctx, join(ep.URL, "/generate"), in, c.sglang))
+	}
 	var answer sglangResponse
 	if err := t.call(ctx, http.MethodPost, join(ep.URL, "/generate"), in, &answer); err != nil {
 		return Response{}, err
@@ -147,6 +160,62 @@ func (sglang) one(ctx context.Context, t *transport, ep Endpoint, r Request) (Re
 	}, nil
 }
 
+// sglang is one event of a stream. Depending on release and options its ids, its logprobs
+// and its text repeat all so far or are the new ones alone, each by itself; the server's
+// count is always of all.
+func (c *collector) sglang(data []byte) error {
+	if done(data) {
+		return errEnd
+	}
+	var e sglangResponse
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("%w: event of a stream: %w", ErrAnswer, err)
+	}
+	if e.Error != nil {
+		return e.Error.err()
+	}
+	finish, err := e.finish()
+	if err != nil {
+		return err
+	}
+	c.header(e.PromptIDs, nil, nil)
+	c.out.Version, c.out.promptTokens = word(e.Meta.WeightVersion), orNone(e.Meta.PromptTokens)
+	ch := &c.out.Choices[0]
+	if e.Meta.CompletionTokens == nil {
+		return fmt.Errorf("%w: an event of a stream without completion_tokens", ErrAnswer)
+	}
+	have, total := len(ch.Tokens), *e.Meta.CompletionTokens
+	if total < have {
+		return fmt.Errorf("%w: %d completion_tokens in a stream that has brought %d", ErrAnswer, total, have)
+	}
+	ch.usage = total
+	d := delta{finish: finish}
+	news, err := appended(have, total, e.Meta.Logprobs)
+	if err != nil {
+		return err
+	}
+	for _, l := range news {
+		d.logprobs, d.ids = append(d.logprobs, l.value), append(d.ids, l.id)
+	}
+	if d.tokens = d.ids; e.OutputIDs != nil {
+		if d.tokens, err = appended(have, total, e.OutputIDs); err != nil {
+			return err
+		}
+	}
+	// The text repeats where the logprobs do.
+	if d.text = e.Text; len(e.Meta.Logprobs) == total && have > 0 {
+		text, ok := strings.CutPrefix(e.Text, ch.Text)
+		if !ok {
+			return fmt.Errorf("%w: an event of a stream changes the text that came before", ErrAnswer)
+		}
+		d.text = text
+	}
+	if ch.Versions, err = readSpans(e.Meta.WeightVersions); err != nil {
+		return err
+	}
+	return c.add(0, d)
+}
+
 // singles asks for each completion of a group in a request of its own. Where some fail,
 // their choices bear the error; where all do, the first error is returned.
 func singles(ctx context.Context, r Request, one func(context.Context, Request) (Response, error)) (Response, error) {
@@ -158,6 +227,9 @@ func singles(ctx context.Context, r Request, one func(context.Context, Request) 
 		if r.N > 1 {
 			single.ID = fmt.Sprintf("%s.%d", r.ID, i)
 			single.Seed = r.Seed + uint64(i)*0x9e3779b97f4a7c15
+		}
+		if tell := r.Progress; tell != nil {
+			single.Progress = func(_ int, head Response, c Choice) { tell(i, head, c) }
 		}
 		g.Go(func() error {
 			answers[i], errs[i] = one(ctx, single)

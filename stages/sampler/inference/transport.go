@@ -16,6 +16,9 @@ import (
 // maxAnswer bounds what is read of one answer.
 const maxAnswer = 256 << 20
 
+// maxError bounds what is read of an answer of another status than 200.
+const maxError = 64 << 10
+
 // transport makes single HTTP requests.
 type transport struct {
 	http   *http.Client
@@ -43,7 +46,22 @@ func (t *transport) call(ctx context.Context, method, url string, in, out any) e
 	return nil
 }
 
-func (t *transport) exchange(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+func (t *transport) exchange(ctx context.Context, method, url string, body []byte) (answer []byte, err error) {
+	err = t.open(ctx, method, url, body, func(ctx context.Context, resp *http.Response) error {
+		answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+		if err != nil {
+			return lost(ctx, err, true)
+		}
+		if len(answer) > maxAnswer {
+			return fmt.Errorf("%w: more than %d bytes", ErrAnswer, maxAnswer)
+		}
+		return nil
+	})
+	return answer, err
+}
+
+// open makes one request and has the body of an answer of status 200 read.
+func (t *transport) open(ctx context.Context, method, url string, body []byte, read func(context.Context, *http.Response) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, t.timeout, fmt.Errorf("no answer within %v", t.timeout))
 	defer cancel()
 	var wrote atomic.Bool
@@ -52,7 +70,7 @@ func (t *transport) exchange(ctx context.Context, method, url string, body []byt
 	})
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%w: inference url: %w", ErrDialect, err)
+		return fmt.Errorf("%w: inference url: %w", ErrDialect, err)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -62,20 +80,17 @@ func (t *transport) exchange(ctx context.Context, method, url string, body []byt
 	}
 	resp, err := t.http.Do(req)
 	if err != nil {
-		return nil, lost(ctx, err, wrote.Load())
+		return lost(ctx, err, wrote.Load())
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
-		return nil, lost(ctx, err, true)
-	}
-	if len(answer) > maxAnswer {
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrAnswer, maxAnswer)
-	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, statusError(req.URL.Path, resp.StatusCode, answer)
+		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
+		if err != nil {
+			return lost(ctx, err, true)
+		}
+		return statusError(req.URL.Path, resp.StatusCode, answer)
 	}
-	return answer, nil
+	return read(ctx, resp)
 }
 
 // lost says why there is no answer, and whether the server had the request.

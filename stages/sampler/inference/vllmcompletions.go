@@ -79,6 +79,7 @@ type completionRequest struct {
 	RepetitionPenalty float64  `json:"repetition_penalty"`
 	PresencePenalty   float64  `json:"presence_penalty"`
 	FrequencyPenalty  float64  `json:"frequency_penalty"`
+	streaming
 }
 
 func newCompletionRequest(ep Endpoint, r Request) completionRequest {
@@ -86,6 +87,7 @@ func newCompletionRequest(ep Endpoint, r Request) completionRequest {
 		Model: ep.Model, RequestID: r.ID, Prompt: r.Prompt, N: r.N, MaxTokens: r.MaxTokens,
 		Seed: r.Seed & math.MaxInt64, ReturnTokenIDs: true, SkipSpecialTokens: true, StopTokenIDs: r.StopTokenIDs,
 		Temperature: r.Temperature, TopP: r.TopP, TopK: topKOrAll(r.TopK), RepetitionPenalty: 1,
+		streaming: newStreaming(r),
 	}
 }
 
@@ -131,14 +133,67 @@ type completionResponse struct {
 	PromptTokenIDs tokenIDs `json:"prompt_token_ids"`
 	PolicyVersion  *uint32  `json:"policy_version"`
 	Usage          *usage   `json:"usage"`
+	// Error stands in a stream alone.
+	Error *serverError `json:"error"`
 }
 
 func (vllmCompletions) sample(ctx context.Context, t *transport, ep Endpoint, r Request) (Response, error) {
+	if r.Progress != nil {
+		c := newCollector(r)
+		return c.end(ctx, t.stream(ctx, join(ep.URL, "/v1/completions"), newCompletionRequest(ep, r), c.completion))
+	}
 	var answer completionResponse
 	if err := t.call(ctx, http.MethodPost, join(ep.URL, "/v1/completions"), newCompletionRequest(ep, r), &answer); err != nil {
 		return Response{}, err
 	}
 	return answer.read(r.N)
+}
+
+// completion is one event of a stream.
+func (c *collector) completion(data []byte) error {
+	if done(data) {
+		return errEnd
+	}
+	var e completionResponse
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("%w: event of a stream: %w", ErrAnswer, err)
+	}
+	if e.Error != nil {
+		return e.Error.err()
+	}
+	c.header(e.PromptTokenIDs, e.PolicyVersion, e.Usage)
+	for _, ch := range e.Choices {
+		c.prompt(ch.PromptTokenIDs)
+		d := delta{tokens: ch.TokenIDs, text: ch.Text, finish: ch.FinishReason}
+		if ch.Logprobs != nil {
+			d.logprobs = ch.Logprobs.TokenLogprobs
+		}
+		if ch.TokenIDs == nil && len(d.logprobs) > 0 {
+			return fmt.Errorf("%w: a stream of %d logprobs without ids: does it know return_token_ids?", ErrNoTokenIDs, len(d.logprobs))
+		}
+		if err := c.add(ch.Index, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header takes what an event says of the whole answer.
+func (c *collector) header(prompt []uint32, version *uint32, u *usage) {
+	c.prompt(prompt)
+	if version != nil {
+		c.out.PolicyVersion, c.out.HasVersion = *version, true
+	}
+	if u != nil {
+		c.out.promptTokens, c.out.completionTokens = u.counts()
+	}
+}
+
+// prompt takes what the server says that it sampled on: mostly the first event alone does.
+func (c *collector) prompt(ids []uint32) {
+	if ids != nil {
+		c.out.Prompt = ids
+	}
 }
 
 func (a *completionResponse) read(n int) (Response, error) {

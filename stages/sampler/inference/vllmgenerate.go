@@ -33,6 +33,7 @@ type generateRequest struct {
 	OutputMode     string         `json:"output_mode"`
 	ReturnTokenIDs bool           `json:"return_token_ids"`
 	Sampling       samplingParams `json:"sampling_params"`
+	streaming
 }
 
 type samplingParams struct {
@@ -63,8 +64,9 @@ type generateResponse struct {
 		} `json:"logprobs"`
 		WeightVersions []weightSpan `json:"weight_versions"`
 	} `json:"choices"`
-	PromptTokenIDs tokenIDs `json:"prompt_token_ids"`
-	Usage          *usage   `json:"usage"`
+	PromptTokenIDs tokenIDs     `json:"prompt_token_ids"`
+	Usage          *usage       `json:"usage"`
+	Error          *serverError `json:"error"`
 }
 
 // generateLogprob is of the sampled token. Its id is token_id, or token_id:N in token,
@@ -127,6 +129,11 @@ func (vllmGenerate) sample(ctx context.Context, t *transport, ep Endpoint, r Req
 			N: r.N, MaxTokens: r.MaxTokens, Seed: r.Seed & math.MaxInt64, Detokenize: true, SkipSpecialTokens: true,
 			StopTokenIDs: r.StopTokenIDs, Temperature: r.Temperature, TopP: r.TopP, TopK: topKOrAll(r.TopK), RepetitionPenalty: 1,
 		},
+		streaming: newStreaming(r),
+	}
+	if r.Progress != nil {
+		c := newCollector(r)
+		return c.end(ctx, t.stream(ctx, join(ep.URL, generatePath), in, c.generate))
 	}
 	var answer generateResponse
 	if err := t.call(ctx, http.MethodPost, join(ep.URL, generatePath), in, &answer); err != nil {
@@ -147,7 +154,7 @@ func (vllmGenerate) sample(ctx context.Context, t *transport, ep Endpoint, r Req
 			return Response{}, err
 		}
 		if c.Text == nil {
-			return Response{}, fmt.Errorf("%w: %s gives no text in this release (output_mode): use --dialect %s", ErrDialect, generatePath, DialectVLLM)
+			return Response{}, errWithoutText
 		}
 		choice.Text = *c.Text
 		if err := place.put(c.Index, choice); err != nil {
@@ -156,6 +163,47 @@ func (vllmGenerate) sample(ctx context.Context, t *transport, ep Endpoint, r Req
 	}
 	out.Choices = place.choices
 	return out, nil
+}
+
+// errWithoutText occurs where a release does not know output_mode.
+var errWithoutText = fmt.Errorf("%w: %s gives no text in this release (output_mode): use --dialect %s", ErrDialect, generatePath, DialectVLLM)
+
+// generate is one event of a stream. The versions stand in a choice's last event, for all
+// of its tokens.
+func (c *collector) generate(data []byte) error {
+	if done(data) {
+		return errEnd
+	}
+	var e generateResponse
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("%w: event of a stream: %w", ErrAnswer, err)
+	}
+	if e.Error != nil {
+		return e.Error.err()
+	}
+	c.header(e.PromptTokenIDs, nil, e.Usage)
+	for _, ch := range e.Choices {
+		d := delta{tokens: ch.TokenIDs, finish: ch.FinishReason}
+		if ch.Logprobs != nil {
+			d.logprobs, d.ids = sampledLogprobs(ch.Logprobs.Content)
+		}
+		if ch.Text == nil && len(d.tokens) > 0 {
+			return errWithoutText
+		}
+		if ch.Text != nil {
+			d.text = *ch.Text
+		}
+		if len(ch.WeightVersions) > 0 && ch.Index >= 0 && ch.Index < len(c.out.Choices) {
+			var err error
+			if c.out.Choices[ch.Index].Versions, err = readSpans(ch.WeightVersions); err != nil {
+				return err
+			}
+		}
+		if err := c.add(ch.Index, d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sampledLogprobs are the logprobs in order, NaN where one is missing, and the ids that

@@ -43,8 +43,12 @@ func (r *Rollout) Sampled(c Completion) error {
 	r.sent = append(sample.Prompt, c.Tokens...)
 	r.total += len(c.Tokens)
 
-	if c.Finish == Aborted && len(c.Tokens) < sample.MaxTokens {
-		turn.Aborts++
+	if c.Finish.More() && len(c.Tokens) < sample.MaxTokens {
+		if c.Finish == Cut {
+			turn.Cuts++
+		} else {
+			turn.Aborts++
+		}
 		r.open = true
 		return nil
 	}
@@ -62,7 +66,7 @@ func (r *Rollout) check(s Sample, c Completion) bool {
 		r.fault("%d tokens, %d logprobs: must be equal", len(c.Tokens), len(c.Logprobs))
 	case len(c.Tokens) > s.MaxTokens:
 		r.fault("%d tokens sampled where at most %d were asked for", len(c.Tokens), s.MaxTokens)
-	case len(c.Tokens) == 0 && c.Finish != Aborted:
+	case len(c.Tokens) == 0 && !c.Finish.More():
 		r.fault("an ending without a token: a policy that stops at once has sampled an end token")
 	case versioned(c.Versions) != len(c.Tokens):
 		r.fault("%d tokens, versions of %d: must be equal", len(c.Tokens), versioned(c.Versions))

@@ -102,7 +102,7 @@ func (r *Rollout) Next() Step {
 	s := Sample{Prompt: prompt, MaxTokens: r.room(), Turn: len(r.t.GetTurns())}
 	if r.open {
 		s.Turn--
-		s.Resumed = int(r.turn().GetAborts())
+		s.Resumed = int(r.turn().GetAborts() + r.turn().GetCuts() + r.turn().GetTakeovers())
 	}
 	return s
 }

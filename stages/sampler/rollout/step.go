@@ -22,7 +22,7 @@ type Sample struct {
 	MaxTokens int
 	// Turn counts from 0.
 	Turn int
-	// Resumed counts the times this turn was aborted before.
+	// Resumed counts the times this turn was aborted, cut off or taken over before.
 	Resumed int
 }
 
@@ -58,7 +58,12 @@ const (
 	Length
 	// Aborted by the server, for a weight update: there is more to come.
 	Aborted
+	// Cut: the connection broke off after these tokens. There is more to come.
+	Cut
 )
+
+// More says whether the turn goes on.
+func (f Finish) More() bool { return f == Aborted || f == Cut }
 
 // Completion is what the policy sampled in answer to one Sample.
 type Completion struct {

@@ -35,6 +35,7 @@ type Ask struct {
 	Temperature, TopP                 float64
 	RequestID, Model                  string
 	ReturnTokenIDs, SkipSpecial       bool
+	Stream                            bool
 	Logprobs                          *int
 	MinP, RepetitionPenalty           *float64
 	StopTokenIDs                      []uint32
@@ -98,6 +99,15 @@ type Fake struct {
 	Extra int
 	// WeightVersion is SGLang's word for its weights.
 	WeightVersion any
+	// Chunk is how many tokens an event of a stream brings; 0 means 1. PerToken is how
+	// long each takes, streamed or not.
+	Chunk    int
+	PerToken time.Duration
+	// Repeat is what SGLang's events repeat: "all" by default, "ids" as with its option of
+	// old, where logprobs and text repeat and ids do not, "nothing" with the one of today.
+	Repeat string
+	// Whole answers in one piece where a stream was asked for.
+	Whole bool
 
 	mu sync.Mutex
 	// Away refuses connections. Status answers everything with it, where not 0; Sampling
@@ -110,9 +120,14 @@ type Fake struct {
 	Cut      int
 	Hang     bool
 	Version  *uint32
-	asks     []Ask
-	running  map[string]time.Time
-	paths    map[string]int
+	// CutAfter breaks the next CutTimes streams off after that many tokens; with
+	// CutClean without an error, with CutMessage by an event that holds it as an error.
+	CutAfter, CutTimes int
+	CutClean           bool
+	CutMessage         string
+	asks               []Ask
+	running            map[string]time.Time
+	paths              map[string]int
 }
 
 // Set changes the fake while it runs.
@@ -158,7 +173,7 @@ func (f *Fake) RoundTrip(req *http.Request) (*http.Response, error) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}
-	w := httptest.NewRecorder()
+	w := &writer{ResponseRecorder: httptest.NewRecorder()}
 	if status != 0 {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, `{"error":{"message":"the fake was told to"}}`)
@@ -168,7 +183,11 @@ func (f *Fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	return w.Result(), nil
+	resp := w.Result()
+	if len(w.events) > 0 {
+		resp.Body = f.stream(req.Context(), w.events)
+	}
+	return resp, nil
 }
 
 func (f *Fake) serve(w http.ResponseWriter, req *http.Request) error {
@@ -224,6 +243,7 @@ func (f *Fake) render(messages []rollout.Message, tools json.RawMessage, generat
 
 // policy has a request sampled. A status that is not 0 has been answered.
 func (f *Fake) policy(w http.ResponseWriter, req *http.Request, ask Ask) ([]Answer, bool, error) {
+	ask.Stream = ask.Stream && !f.Whole
 	f.mu.Lock()
 	status, message := f.Sampling, f.Message
 	if until, ok := f.running[ask.RequestID]; ok && time.Now().Before(until) {
@@ -251,7 +271,11 @@ func (f *Fake) policy(w http.ResponseWriter, req *http.Request, ask Ask) ([]Answ
 	if cut {
 		return nil, false, ErrCut
 	}
-	return f.Policy(ask), true, nil
+	answers := f.Policy(ask)
+	if err := f.took(req, ask.Stream, answers); err != nil {
+		return nil, false, err
+	}
+	return answers, true, nil
 }
 
 // prompt is what the server says, or does not say, that it sampled on.
@@ -267,11 +291,11 @@ func (f *Fake) prompt(sent []uint32) []uint32 {
 
 // sampled is an answer as a server has it: cut to the tokens asked for.
 type sampled struct {
-	text, finish string
-	tokens       []int64
-	ids          []int64 // those that are stated
-	logprobs     []json.RawMessage
-	usage        int
+	raw, text, finish string
+	tokens            []int64
+	ids               []int64 // those that are stated
+	logprobs          []json.RawMessage
+	usage             int
 }
 
 func (f *Fake) sampled(a Answer, maxTokens int) sampled {
@@ -282,7 +306,7 @@ func (f *Fake) sampled(a Answer, maxTokens int) sampled {
 	if finish == "" {
 		finish = "stop"
 	}
-	s := sampled{text: rollouttest.WithoutSpecial(raw), finish: finish, usage: len(raw) + f.Extra}
+	s := sampled{raw: raw, text: rollouttest.WithoutSpecial(raw), finish: finish, usage: len(raw) + f.Extra}
 	for i := range len(raw) {
 		s.tokens = append(s.tokens, int64(raw[i]))
 	}
@@ -371,4 +395,21 @@ func read(w http.ResponseWriter, req *http.Request, into any) bool {
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
+}
+
+// took is how long sampling so many tokens takes, where they are not streamed.
+func (f *Fake) took(req *http.Request, streamed bool, answers []Answer) error {
+	longest := 0
+	for _, a := range answers {
+		longest = max(longest, len(a.Raw))
+	}
+	if streamed || f.PerToken == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(time.Duration(longest) * f.PerToken):
+		return nil
+	case <-req.Context().Done():
+		return req.Context().Err()
+	}
 }

@@ -47,6 +47,14 @@ func (f *Fake) tokenize(w http.ResponseWriter, req *http.Request) {
 	reply(w, map[string]any{"count": len(tokens), "tokens": tokens, "max_model_len": 32768})
 }
 
+// streaming asks for a stream.
+type streaming struct {
+	Stream  bool `json:"stream"`
+	Options struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+}
+
 // vllmSampling is what vLLM's two paths have in common.
 type vllmSampling struct {
 	N                 int      `json:"n"`
@@ -81,6 +89,7 @@ func (f *Fake) completions(w http.ResponseWriter, req *http.Request) error {
 		RequestID      string   `json:"request_id"`
 		Prompt         []uint32 `json:"prompt"`
 		ReturnTokenIDs bool     `json:"return_token_ids"`
+		streaming
 	}
 	if !read(w, req, &in) {
 		return nil
@@ -88,9 +97,15 @@ func (f *Fake) completions(w http.ResponseWriter, req *http.Request) error {
 	f.mu.Lock()
 	version := f.Version
 	f.mu.Unlock()
-	answers, ok, err := f.policy(w, req, in.ask(in.RequestID, in.Model, in.Prompt, in.ReturnTokenIDs))
+	ask := in.ask(in.RequestID, in.Model, in.Prompt, in.ReturnTokenIDs)
+	ask.Stream = in.Stream
+	answers, ok, err := f.policy(w, req, ask)
 	if !ok {
 		return err
+	}
+	if in.Stream && !f.Whole {
+		f.completionEvents(w, answers, in.Prompt, in.MaxTokens, in.ReturnTokenIDs, in.Options.IncludeUsage, version)
+		return nil
 	}
 	choices, total := []map[string]any{}, 0
 	for i, a := range answers {
@@ -115,6 +130,41 @@ func (f *Fake) completions(w http.ResponseWriter, req *http.Request) error {
 	return nil
 }
 
+func (f *Fake) completionEvents(w http.ResponseWriter, answers []Answer, prompt []uint32, most int, withIDs, withUsage bool, version *uint32) {
+	all, total := f.allSampled(answers, most)
+	var events []event
+	for _, p := range pieces(f.Chunk, all) {
+		s := all[p.index]
+		c := map[string]any{
+			"index": p.index, "text": p.text, "finish_reason": p.wordOf(s), "logprobs": map[string]any{"token_logprobs": p.logprobsOf(s)},
+		}
+		if withIDs && s.ids != nil {
+			c["token_ids"] = p.idsOf(s)
+		}
+		if !f.WithoutPrompt && p.from == 0 { // the first event alone
+			c["prompt_token_ids"] = f.prompt(prompt)
+		}
+		e := map[string]any{"object": "text_completion", "choices": []any{c}}
+		if version != nil {
+			e["policy_version"] = *version
+		}
+		events = append(events, event{e, p.to})
+	}
+	if withUsage {
+		events = append(events, event{map[string]any{"choices": []any{}, "usage": f.usage(prompt, total)}, last(events)})
+	}
+	send(w, finished(events))
+}
+
+func (f *Fake) allSampled(answers []Answer, most int) (all []sampled, total int) {
+	for _, a := range answers {
+		s := f.sampled(a, most)
+		total += s.usage
+		all = append(all, s)
+	}
+	return all, total
+}
+
 func (f *Fake) usage(prompt []uint32, completion int) map[string]int {
 	return map[string]int{"prompt_tokens": len(f.prompt(prompt)), "completion_tokens": completion}
 }
@@ -126,6 +176,7 @@ func (f *Fake) openAI(w http.ResponseWriter, req *http.Request) error {
 		Model  string   `json:"model"`
 		Prompt []uint32 `json:"prompt"`
 		AsIDs  bool     `json:"return_tokens_as_token_ids"`
+		streaming
 	}
 	if !read(w, req, &in) {
 		return nil
@@ -134,9 +185,15 @@ func (f *Fake) openAI(w http.ResponseWriter, req *http.Request) error {
 		f.one(w, in.AsIDs)
 		return nil
 	}
-	answers, ok, err := f.policy(w, req, in.ask("", in.Model, in.Prompt, false))
+	ask := in.ask("", in.Model, in.Prompt, false)
+	ask.Stream = in.Stream
+	answers, ok, err := f.policy(w, req, ask)
 	if !ok {
 		return err
+	}
+	if in.Stream && !f.Whole {
+		f.openAIEvents(w, answers, in.Prompt, in.MaxTokens, in.AsIDs)
+		return nil
 	}
 	choices, total := []map[string]any{}, 0
 	for i, a := range answers {
@@ -154,6 +211,27 @@ func (f *Fake) openAI(w http.ResponseWriter, req *http.Request) error {
 	}
 	reply(w, map[string]any{"choices": choices, "usage": f.usage(in.Prompt, total)})
 	return nil
+}
+
+func (f *Fake) openAIEvents(w http.ResponseWriter, answers []Answer, prompt []uint32, most int, asIDs bool) {
+	all, total := f.allSampled(answers, most)
+	var events []event
+	for _, p := range pieces(f.Chunk, all) {
+		s := all[p.index]
+		tokens := []string{}
+		for _, id := range s.tokens[p.from:p.to] {
+			text := string(rune(id))
+			if asIDs && !answers[p.index].WithoutTokenIDs {
+				text = fmt.Sprint("token_id:", id)
+			}
+			tokens = append(tokens, text)
+		}
+		events = append(events, event{map[string]any{"choices": []any{map[string]any{
+			"index": p.index, "text": p.text, "finish_reason": p.wordOf(s), "logprobs": map[string]any{"token_logprobs": p.logprobsOf(s), "tokens": tokens},
+		}}}, p.to})
+	}
+	events = append(events, event{map[string]any{"choices": []any{}, "usage": f.usage(prompt, total)}, last(events)})
+	send(w, finished(events))
 }
 
 func (f *Fake) one(w http.ResponseWriter, asIDs bool) {
@@ -183,6 +261,7 @@ func (f *Fake) generate(w http.ResponseWriter, req *http.Request) error {
 		OutputMode     string       `json:"output_mode"`
 		ReturnTokenIDs bool         `json:"return_token_ids"`
 		Sampling       vllmSampling `json:"sampling_params"`
+		streaming
 	}
 	if !read(w, req, &in) {
 		return nil
@@ -190,9 +269,15 @@ func (f *Fake) generate(w http.ResponseWriter, req *http.Request) error {
 	if in.Sampling.MaxTokens == 0 {
 		in.Sampling.MaxTokens = 16
 	}
-	answers, ok, err := f.policy(w, req, in.Sampling.ask(in.RequestID, in.Model, in.TokenIDs, in.ReturnTokenIDs))
+	ask := in.Sampling.ask(in.RequestID, in.Model, in.TokenIDs, in.ReturnTokenIDs)
+	ask.Stream = in.Stream
+	answers, ok, err := f.policy(w, req, ask)
 	if !ok {
 		return err
+	}
+	if in.Stream && !f.Whole {
+		f.generateEvents(w, answers, in.TokenIDs, in.Sampling.MaxTokens, in.OutputMode)
+		return nil
 	}
 	choices, total := []map[string]any{}, 0
 	for i, a := range answers {
@@ -219,6 +304,36 @@ func (f *Fake) generate(w http.ResponseWriter, req *http.Request) error {
 	return nil
 }
 
+// generateEvents leaves out what brings no token, with the word for the end in it.
+func (f *Fake) generateEvents(w http.ResponseWriter, answers []Answer, prompt []uint32, most int, mode string) {
+	all, total := f.allSampled(answers, most)
+	var events []event
+	for _, p := range pieces(f.Chunk, all) {
+		s := all[p.index]
+		if p.to == p.from {
+			continue
+		}
+		content := []map[string]any{}
+		for j, l := range p.logprobsOf(s) {
+			content = append(content, map[string]any{"token": fmt.Sprint("token_id:", s.tokens[p.from+j]), "logprob": l})
+		}
+		c := map[string]any{"index": p.index, "token_ids": p.idsOf(s), "finish_reason": p.wordOf(s), "logprobs": map[string]any{"content": content}}
+		if mode == "text" {
+			c["text"] = p.text
+		}
+		if a := answers[p.index]; a.Versions != nil && p.last {
+			c["weight_versions"] = a.spans(len(s.tokens))
+		}
+		e := map[string]any{"choices": []any{c}}
+		if p.from == 0 && !f.WithoutPrompt {
+			e["prompt_token_ids"] = f.prompt(prompt)
+		}
+		events = append(events, event{e, p.to})
+	}
+	events = append(events, event{map[string]any{"choices": []any{}, "usage": f.usage(prompt, total)}, last(events)})
+	send(w, finished(events))
+}
+
 // sglang is SGLang's /generate.
 func (f *Fake) sglang(w http.ResponseWriter, req *http.Request) error {
 	var in struct {
@@ -226,6 +341,7 @@ func (f *Fake) sglang(w http.ResponseWriter, req *http.Request) error {
 		InputIDs      []uint32 `json:"input_ids"`
 		ReturnLogprob bool     `json:"return_logprob"`
 		ReturnPrompt  bool     `json:"return_prompt_token_ids"`
+		Stream        bool     `json:"stream"`
 		Sampling      struct {
 			vllmSampling
 			MaxNewTokens int    `json:"max_new_tokens"`
@@ -236,11 +352,17 @@ func (f *Fake) sglang(w http.ResponseWriter, req *http.Request) error {
 		return nil
 	}
 	in.Sampling.MaxTokens, in.Sampling.vllmSampling.Seed = in.Sampling.MaxNewTokens, in.Sampling.Seed
-	answers, ok, err := f.policy(w, req, in.Sampling.ask(in.RequestID, "", in.InputIDs, in.ReturnLogprob))
+	ask := in.Sampling.ask(in.RequestID, "", in.InputIDs, in.ReturnLogprob)
+	ask.Stream = in.Stream
+	answers, ok, err := f.policy(w, req, ask)
 	if !ok {
 		return err
 	}
 	a := answers[0]
+	if in.Stream && !f.Whole {
+		f.sglangEvents(w, a, in.RequestID, in.InputIDs, in.Sampling.MaxTokens)
+		return nil
+	}
 	s := f.sampled(a, in.Sampling.MaxTokens)
 	logprobs := make([]any, len(s.logprobs))
 	for i, l := range s.logprobs {
@@ -259,4 +381,42 @@ func (f *Fake) sglang(w http.ResponseWriter, req *http.Request) error {
 	}
 	reply(w, out)
 	return nil
+}
+
+// sglangEvents repeat in each event what came before, or parts of it.
+func (f *Fake) sglangEvents(w http.ResponseWriter, a Answer, id string, prompt []uint32, most int) {
+	s := f.sampled(a, most)
+	var events []event
+	for _, p := range pieces(f.Chunk, []sampled{s}) {
+		whole := piece{index: 0, from: 0, to: p.to, text: p.all}
+		ids, lps, text := whole, whole, p.all
+		switch f.Repeat {
+		case "ids":
+			ids = p
+		case "nothing":
+			ids, lps, text = p, p, p.text
+		}
+		logprobs := []any{}
+		for j, l := range lps.logprobsOf(s) {
+			logprobs = append(logprobs, []any{l, s.tokens[lps.from+j], nil})
+		}
+		var finish any
+		usage := p.to
+		if p.last {
+			finish, usage = map[string]any{"type": s.word()}, s.usage
+		}
+		meta := map[string]any{
+			"id": id, "finish_reason": finish, "prompt_tokens": len(f.prompt(prompt)),
+			"completion_tokens": usage, "output_token_logprobs": logprobs, "weight_version": f.WeightVersion,
+		}
+		if a.Versions != nil && p.last {
+			meta["weight_versions"] = a.spans(len(s.tokens))
+		}
+		e := map[string]any{"text": text, "output_ids": ids.idsOf(s), "meta_info": meta}
+		if !f.WithoutPrompt {
+			e["prompt_token_ids"] = f.prompt(prompt)
+		}
+		events = append(events, event{e, p.to})
+	}
+	send(w, finished(events))
 }

@@ -34,6 +34,7 @@ func (f *Fake) llama(w http.ResponseWriter, req *http.Request) error {
 	ask := Ask{
 		Prompt: rollouttest.Text(prompt), N: 1, MaxTokens: int(number("n_predict")), Seed: uint64(number("seed")), Temperature: settings["temperature"].(float64),
 		TopP: settings["top_p"].(float64), TopK: int(settings["top_k"].(float64)), ReturnTokenIDs: sent["return_tokens"] == true,
+		Stream: sent["stream"] == true,
 	}
 	answers, ok, err := f.policy(w, req, ask)
 	if !ok {
@@ -50,6 +51,10 @@ func (f *Fake) llama(w http.ResponseWriter, req *http.Request) error {
 	out := map[string]any{
 		"content": s.text, "stop_type": s.finish, "truncated": false, "tokens": []int{}, "generation_settings": settings,
 		"tokens_predicted": s.usage, "tokens_evaluated": len(f.prompt(prompt)),
+	}
+	if ask.Stream && !f.Whole {
+		f.llamaEvents(w, s, out)
+		return nil
 	}
 	if ask.ReturnTokenIDs {
 		out["tokens"] = s.ids
@@ -100,4 +105,24 @@ func (f *Fake) props(w http.ResponseWriter, _ *http.Request) {
 		length = 32768
 	}
 	reply(w, map[string]any{"default_generation_settings": map[string]any{"n_ctx": length}, "total_slots": 1})
+}
+
+// llamaEvents begin with one of nothing and end with one that repeats nothing; no [DONE]
+// follows. A token that ends in the middle of a character is not among them.
+func (f *Fake) llamaEvents(w http.ResponseWriter, s sampled, end map[string]any) {
+	events := []event{{map[string]any{"content": "", "tokens": []int{}, "stop": false}, 0}}
+	for _, p := range pieces(1, []sampled{s}) {
+		if p.to == p.from || s.tokens[p.from] >= 0xc0 && s.tokens[p.from] < 0x100 {
+			continue
+		}
+		var probs []any
+		for j, l := range p.logprobsOf(s) {
+			probs = append(probs, map[string]any{"id": s.tokens[p.from+j], "logprob": l})
+		}
+		events = append(events, event{map[string]any{
+			"content": p.text, "tokens": p.idsOf(s), "stop": false, "completion_probabilities": probs, "tokens_predicted": p.to,
+		}, p.to})
+	}
+	end["stop"], end["content"] = true, ""
+	send(w, append(events, event{end, last(events)}))
 }

@@ -167,3 +167,13 @@ class CloseRequest(_message.Message):
     reason: str
     requested_at: _timestamp_pb2.Timestamp
     def __init__(self, run_id: _Optional[str] = ..., incarnation: _Optional[int] = ..., step: _Optional[int] = ..., slot: _Optional[int] = ..., reason: _Optional[str] = ..., requested_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class GroupOver(_message.Message):
+    __slots__ = ("group", "reason", "closed_at")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_AT_FIELD_NUMBER: _ClassVar[int]
+    group: _work_pb2.GroupPlace
+    reason: str
+    closed_at: _timestamp_pb2.Timestamp
+    def __init__(self, group: _Optional[_Union[_work_pb2.GroupPlace, _Mapping]] = ..., reason: _Optional[str] = ..., closed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

@@ -33,6 +33,7 @@ class VersionSource(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VERSION_SOURCE_SINGLE: _ClassVar[VersionSource]
     VERSION_SOURCE_DECLARED: _ClassVar[VersionSource]
     VERSION_SOURCE_UNKNOWN: _ClassVar[VersionSource]
+    VERSION_SOURCE_BACKWARDS: _ClassVar[VersionSource]
 
 class TurnKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -74,6 +75,7 @@ VERSION_SOURCE_GIVEN: VersionSource
 VERSION_SOURCE_SINGLE: VersionSource
 VERSION_SOURCE_DECLARED: VersionSource
 VERSION_SOURCE_UNKNOWN: VersionSource
+VERSION_SOURCE_BACKWARDS: VersionSource
 TURN_KIND_UNSPECIFIED: TurnKind
 TURN_KIND_TOOL: TurnKind
 TURN_KIND_ANSWER: TurnKind
@@ -135,7 +137,7 @@ class VersionSpan(_message.Message):
     def __init__(self, version: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Turn(_message.Message):
-    __slots__ = ("tokens", "logprobs", "versions", "text", "kind", "invalid_reason", "truncated", "code", "execution", "observation", "glue_tokens", "sample_started_at", "sample_ended_at", "aborts", "digest", "attempts", "version_source", "timeout_observation")
+    __slots__ = ("tokens", "logprobs", "versions", "text", "kind", "invalid_reason", "truncated", "code", "execution", "observation", "glue_tokens", "sample_started_at", "sample_ended_at", "aborts", "digest", "attempts", "version_source", "timeout_observation", "takeovers", "cuts")
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     LOGPROBS_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -154,6 +156,8 @@ class Turn(_message.Message):
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     VERSION_SOURCE_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_OBSERVATION_FIELD_NUMBER: _ClassVar[int]
+    TAKEOVERS_FIELD_NUMBER: _ClassVar[int]
+    CUTS_FIELD_NUMBER: _ClassVar[int]
     tokens: bytes
     logprobs: bytes
     versions: _containers.RepeatedCompositeFieldContainer[VersionSpan]
@@ -172,7 +176,55 @@ class Turn(_message.Message):
     attempts: int
     version_source: VersionSource
     timeout_observation: str
-    def __init__(self, tokens: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ..., text: _Optional[str] = ..., kind: _Optional[_Union[TurnKind, str]] = ..., invalid_reason: _Optional[str] = ..., truncated: _Optional[bool] = ..., code: _Optional[str] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ..., observation: _Optional[str] = ..., glue_tokens: _Optional[bytes] = ..., sample_started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sample_ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., aborts: _Optional[int] = ..., digest: _Optional[bytes] = ..., attempts: _Optional[int] = ..., version_source: _Optional[_Union[VersionSource, str]] = ..., timeout_observation: _Optional[str] = ...) -> None: ...
+    takeovers: int
+    cuts: int
+    def __init__(self, tokens: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ..., text: _Optional[str] = ..., kind: _Optional[_Union[TurnKind, str]] = ..., invalid_reason: _Optional[str] = ..., truncated: _Optional[bool] = ..., code: _Optional[str] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ..., observation: _Optional[str] = ..., glue_tokens: _Optional[bytes] = ..., sample_started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., sample_ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., aborts: _Optional[int] = ..., digest: _Optional[bytes] = ..., attempts: _Optional[int] = ..., version_source: _Optional[_Union[VersionSource, str]] = ..., timeout_observation: _Optional[str] = ..., takeovers: _Optional[int] = ..., cuts: _Optional[int] = ...) -> None: ...
+
+class TurnProgress(_message.Message):
+    __slots__ = ("group", "sample_index", "attempt", "copy", "turn", "part", "before", "digest", "tokens", "logprobs", "versions", "text", "version_source", "aborts", "cuts", "takeovers", "attempts", "sample_started_at", "ended", "truncated", "written_at")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_INDEX_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    COPY_FIELD_NUMBER: _ClassVar[int]
+    TURN_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_SOURCE_FIELD_NUMBER: _ClassVar[int]
+    ABORTS_FIELD_NUMBER: _ClassVar[int]
+    CUTS_FIELD_NUMBER: _ClassVar[int]
+    TAKEOVERS_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_AT_FIELD_NUMBER: _ClassVar[int]
+    group: _work_pb2.GroupPlace
+    sample_index: int
+    attempt: int
+    copy: int
+    turn: int
+    part: int
+    before: bytes
+    digest: bytes
+    tokens: bytes
+    logprobs: bytes
+    versions: _containers.RepeatedCompositeFieldContainer[VersionSpan]
+    text: bytes
+    version_source: VersionSource
+    aborts: int
+    cuts: int
+    takeovers: int
+    attempts: int
+    sample_started_at: _timestamp_pb2.Timestamp
+    ended: bool
+    truncated: bool
+    written_at: _timestamp_pb2.Timestamp
+    def __init__(self, group: _Optional[_Union[_work_pb2.GroupPlace, _Mapping]] = ..., sample_index: _Optional[int] = ..., attempt: _Optional[int] = ..., copy: _Optional[int] = ..., turn: _Optional[int] = ..., part: _Optional[int] = ..., before: _Optional[bytes] = ..., digest: _Optional[bytes] = ..., tokens: _Optional[bytes] = ..., logprobs: _Optional[bytes] = ..., versions: _Optional[_Iterable[_Union[VersionSpan, _Mapping]]] = ..., text: _Optional[bytes] = ..., version_source: _Optional[_Union[VersionSource, str]] = ..., aborts: _Optional[int] = ..., cuts: _Optional[int] = ..., takeovers: _Optional[int] = ..., attempts: _Optional[int] = ..., sample_started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended: _Optional[bool] = ..., truncated: _Optional[bool] = ..., written_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Execution(_message.Message):
     __slots__ = ("call_id", "outcome", "exit_code", "exception", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "stdout_bytes", "stderr_bytes", "timeout_ms", "wall_ms", "cpu_ms", "peak_memory_bytes", "queue_wait_ms", "warm", "image", "sandbox_id", "protections", "queued_at", "started_at", "ended_at", "delivery", "unknown_runs")

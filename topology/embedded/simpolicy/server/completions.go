@@ -27,10 +27,13 @@ type completionRequest struct {
 	ReturnTokenIDs bool            `json:"return_token_ids"`
 	StopTokenIDs   []uint32        `json:"stop_token_ids"`
 	RequestID      string          `json:"request_id"`
+	Stream         bool            `json:"stream"`
+	StreamOptions  struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
 
 	// What is refused unless it asks for nothing.
 	Stop              json.RawMessage `json:"stop"`
-	Stream            bool            `json:"stream"`
 	Echo              bool            `json:"echo"`
 	BestOf            *int            `json:"best_of"`
 	Suffix            *string         `json:"suffix"`
@@ -142,7 +145,10 @@ func (s *Server) completions(r *http.Request) (any, error) {
 		resp.Choices = append(resp.Choices, choice.completionChoice)
 	}
 	resp.Usage.TotalTokens = resp.Usage.PromptTokens + resp.Usage.CompletionTokens
-	return resp, s.wait(r.Context(), n)
+	if req.Stream {
+		return &stream{server: s, whole: resp, withUsage: req.StreamOptions.IncludeUsage, takes: s.latency(n)}, nil
+	}
+	return resp, sleep(r.Context(), s.latency(n))
 }
 
 // refuse names a field that asks for something this server cannot do.
@@ -159,7 +165,6 @@ func (r *completionRequest) refuse() error {
 		set  bool
 	}{
 		{"stop", stop != nil && (!isList || len(list) > 0)},
-		{"stream", r.Stream},
 		{"echo", r.Echo},
 		{"best_of", r.BestOf != nil && *r.BestOf != 1 && (r.N == nil || *r.BestOf != *r.N)},
 		{"suffix", r.Suffix != nil && *r.Suffix != ""},
@@ -320,8 +325,8 @@ func (s *Server) logprobs(tokens []policy.Token) (*logprobs, error) {
 	return l, nil
 }
 
-// wait is the latency that was asked for: the slowest of n samples made side by side.
-func (s *Server) wait(ctx context.Context, n int) error {
+// latency is what was asked for: that of the slowest of n samples made side by side.
+func (s *Server) latency(n int) time.Duration {
 	var longest time.Duration
 	for range n {
 		d := s.cfg.Latency
@@ -330,10 +335,14 @@ func (s *Server) wait(ctx context.Context, n int) error {
 		}
 		longest = max(longest, d)
 	}
-	if longest <= 0 {
+	return longest
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
 		return nil
 	}
-	t := time.NewTimer(longest)
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:

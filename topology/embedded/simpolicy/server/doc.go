@@ -3,7 +3,7 @@
 //
 //	POST /v1/completions  prompt as token ids or text; n, seed, max_tokens,
 //	                      temperature, top_p, top_k, logprobs (0), stop_token_ids,
-//	                      return_token_ids, request_id
+//	                      return_token_ids, request_id, stream, stream_options
 //	POST /tokenize        {prompt} or {messages, tools, add_generation_prompt,
 //	                      chat_template_kwargs: {enable_thinking}}
 //	POST /detokenize      {tokens}

@@ -137,6 +137,13 @@ func (s *Server) answer(route string, f func(*http.Request) (any, error)) http.H
 		if err != nil {
 			status, body = s.failure(r, err)
 		}
+		if st, ok := body.(*stream); ok {
+			if err := st.write(w, r); err != nil {
+				s.log.Debug("stream broke off", "route", route, "error", err)
+			}
+			s.metrics.request(route, status, time.Since(began))
+			return
+		}
 		s.metrics.request(route, status, time.Since(began))
 		b, err := json.Marshal(body)
 		if err != nil {

@@ -240,7 +240,6 @@ func TestBadInput(t *testing.T) {
 		{"/v1/completions", `{"prompt":"x","top_k":-2}`, "top_k", "-2", 400},
 		{"/v1/completions", `{"prompt":"x","logprobs":5}`, "logprobs", "5", 400},
 		{"/v1/completions", `{"prompt":"x","stop":["a"]}`, "stop", "stop", 400},
-		{"/v1/completions", `{"prompt":"x","stream":true}`, "stream", "stream", 400},
 		{"/v1/completions", `{"prompt":"x","echo":true}`, "echo", "echo", 400},
 		{"/v1/completions", `{"prompt":"x","ignore_eos":true}`, "ignore_eos", "ignore_eos", 400},
 		{"/v1/completions", `{"prompt":"x","model":"gpt\u001b[0m"}`, "model", "does not exist", 404},
