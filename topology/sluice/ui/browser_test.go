@@ -16,9 +16,9 @@ import (
 	"github.com/sluice-rl/sluice/topology/sluice/ui/uitest"
 )
 
-// pagesOf are the addresses of every page, for a run, one of its trajectories and a replay
+// pagesOf are the addresses of every page, for a run, two of its trajectories and a replay
 // of it.
-func pagesOf(run, place, replay string) [][2]string {
+func pagesOf(run, place, beside, replay string) [][2]string {
 	at := "/run/" + url.PathEscape(run)
 	return [][2]string{
 		{"runs", "/"},
@@ -26,6 +26,7 @@ func pagesOf(run, place, replay string) [][2]string {
 		{"run", at},
 		{"trajectories", at + "/trajectories"},
 		{"trajectory", at + "/t/" + place},
+		{"beside", at + "/beside/" + place + "/" + beside},
 		{"groups", at + "/groups"},
 		{"questions", at + "/questions"},
 		{"errors", at + "/errors"},
@@ -69,7 +70,7 @@ func TestInChromium(t *testing.T) {
 	t.Run("every page, at every size", func(t *testing.T) {
 		for _, screen := range browsertest.Screens {
 			p := browser.Open(t, base, screen)
-			for _, page := range pagesOf(uitest.Run, "0.2.0.0.201", "strict") {
+			for _, page := range pagesOf(uitest.Run, "0.2.0.0.201", "0.2.0.1.202", "strict") {
 				p.Go(page[1])
 				well(t, p, page[0]+" "+screen.Name)
 			}
@@ -79,7 +80,7 @@ func TestInChromium(t *testing.T) {
 		replay := strings.ToValidUTF8(uitest.Hostile, "\ufffd")
 		for _, screen := range browsertest.Screens {
 			p := browser.Open(t, base, screen)
-			for _, page := range pagesOf(hostile, "0.1.0.0.900", replay) {
+			for _, page := range pagesOf(hostile, "0.1.0.0.900", "0.1.0.1.901", replay) {
 				p.Go(page[1])
 				if page[0] == "sql" {
 					p.Do(click("button.primary"))
@@ -89,7 +90,7 @@ func TestInChromium(t *testing.T) {
 			}
 		}
 		p := browser.Open(t, base, browsertest.Screens[0])
-		p.Go(pagesOf(hostile, "0.1.0.0.900", "x")[4][1])
+		p.Go(pagesOf(hostile, "0.1.0.0.900", "0.1.0.1.901", "x")[4][1])
 		text := p.Text("main")
 		for _, want := range []string{"<script>window.pwned = 1</script>", "⟨RLO⟩esrever⟨PDF⟩", "␛[31mred", "nul␀byte", "zero⟨ZWSP⟩width", "show more"} {
 			if !strings.Contains(text, want) {
@@ -107,10 +108,21 @@ func TestInChromium(t *testing.T) {
 	t.Run("filters live in the address", func(t *testing.T) { testFilters(t, browser.Open(t, base, browsertest.Screens[0])) })
 	t.Run("what a trajectory says", func(t *testing.T) { testTrajectory(t, browser.Open(t, base, browsertest.Screens[0])) })
 	t.Run("SQL", func(t *testing.T) { testSQL(t, browser.Open(t, base, browsertest.Screens[0])) })
+	t.Run("a run that learns nothing says why", func(t *testing.T) {
+		rows.Insert(t, `INSERT INTO trajectories (run_id, step, slot, sample_index, copy, mode, question, end_reason, graded, reward, valid_format, event_time) SELECT 'mute', 1, 0, number, number + 1, 'train', 'q', 'answer', 1, -1, 0, now64(6) FROM numbers(4)`)
+		rows.Insert(t, `INSERT INTO step_batches (run_id, step, batched_at, event_time) VALUES ('mute', 1, now64(6), now64(6))`)
+		p := browser.Open(t, base, browsertest.Screens[0])
+		p.Go("/run/mute")
+		p.Await(`document.querySelectorAll(".alarm a").length === 4`)
+		if said := p.Text(".alarm"); !strings.Contains(said, "No answer holds a readable box in step 1") {
+			t.Errorf("it says %q", said)
+		}
+		well(t, p, "alarm")
+	})
 	t.Run("nobody there", func(t *testing.T) {
 		base := serve(t, ui.Config{Ask: away(t)})
 		p := browser.Open(t, base, browsertest.Screens[2])
-		for _, page := range pagesOf("x", "0.1.0.0.1", "y") {
+		for _, page := range pagesOf("x", "0.1.0.0.1", "0.1.0.1.2", "y") {
 			p.Go(page[1])
 			if said := p.Text("body"); !strings.Contains(said, "ClickHouse") {
 				t.Errorf("%s without ClickHouse says %q", page[0], said)
@@ -193,7 +205,7 @@ func testTrajectory(t *testing.T, p *browsertest.Page) {
 	}
 	p.Do(click(".turn header button.link"))
 	p.Await(`document.querySelectorAll(".tokens span").length === 4`)
-	if got := browsertest.Eval[string](p, `[...document.querySelectorAll(".tokens span")].map((e) => e.title).join("; ")`); !strings.HasPrefix(got, "token 11, logprob -0.01, version 1, mask 1; token 12") || !strings.HasSuffix(got, "token 21, mask 0") {
+	if got := browsertest.Eval[string](p, `[...document.querySelectorAll(".tokens span")].map((e) => e.title).join("; ")`); !strings.HasPrefix(got, "token 11, logprob -0.01, version 1, mask 1; trainer: logprob -0.02, entropy 0.5; token 12") || !strings.HasSuffix(got, "token 21, mask 0") {
 		t.Errorf("tokens: %s", got)
 	}
 	// Another trajectory of the database, of which the record tells something else.
@@ -215,8 +227,8 @@ func testSQL(t *testing.T, p *browsertest.Page) {
 	p.Await(`document.querySelector(".failure")?.innerText.includes("Not enough privileges")`)
 }
 
-// Pictures for docs/, of the rows of hand.sql: SLUICE_REWRITE=1 writes them anew. With
-// SLUICE_PAGES, the address of pages, they are of those: of a demo, say.
+// Pictures for docs/, of the pages at the address SLUICE_PAGES: of the run that began first
+// there, and of two that can be compared.
 func TestPictures(t *testing.T) {
 	base := os.Getenv("SLUICE_PAGES")
 	if base == "" {
@@ -225,24 +237,29 @@ func TestPictures(t *testing.T) {
 	browser := browsertest.Start(t)
 	first := browser.Open(t, base, browsertest.Screens[0])
 	first.Go("/")
-	first.Do(click("tbody a"))
-	first.Settle()
-	run, err := url.PathUnescape(strings.TrimPrefix(first.Path(), "/run/"))
-	if err != nil {
-		t.Fatal(err)
+	runs := browsertest.Eval[[]string](first, `[...document.querySelectorAll("tbody td:first-child a")].map((e) => e.innerText)`)
+	if len(runs) < 2 {
+		t.Fatalf("runs %v, want two to compare", runs)
 	}
+	run, other := runs[len(runs)-1], runs[0]
 	first.Go("/run/" + url.PathEscape(run) + "/trajectories?outcome=error&correct=1")
 	first.Do(click("tbody a"))
 	first.Settle()
 	place := first.Path()[strings.LastIndex(first.Path(), "/")+1:]
+	first.Do(click(".siblings a[title^=side]"))
+	first.Settle()
+	beside := first.Path()[strings.LastIndex(first.Path(), "/")+1:]
 	dir := os.Getenv("SLUICE_PICTURES")
 	if dir == "" {
 		dir = "docs"
 	}
 	for _, screen := range browsertest.Screens {
+		if screen.Phone != screen.Dark && os.Getenv("SLUICE_PICTURES") == "" {
+			continue // docs/ has the desktop by day and the phone by night
+		}
 		p := browser.Open(t, base, screen)
-		for _, page := range pagesOf(run, place, "strict") {
-			p.Go(page[1])
+		for _, page := range pagesOf(run, place, beside, "strict") {
+			p.Go(strings.ReplaceAll(page[1], "run="+uitest.Run, "run="+url.QueryEscape(other)))
 			if page[0] == "sql" {
 				p.Go("/sql")
 				p.Do(click("button.primary"))

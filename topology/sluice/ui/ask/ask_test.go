@@ -68,6 +68,7 @@ func testQuestions(t *testing.T, a *ask.Asker) {
 		{"runs", nil, "run_id mode trajectories last_step rewards", []string{"hand train 9 2 [-0.5 1]", "hand eval 1 2 [1]"}},
 		{"run_steps", run, "step trajectories graded reward_mean correct_rate rollout_ms training_ms", []string{"1 4 4 -0.5 0.25 4000 1000", "2 4 3 1 1 4000 1000"}},
 		{"run_trainer", run, "step entropy", []string{"1 0.3", "2 0.15"}},
+		{"run_mismatch", run, "step mismatch_abs_max", []string{"2 0.5"}},
 		{"run_eval", run, "step n correct_rate", []string{"2 1 1"}},
 		{"run_work", run, "executions turns", []string{"6 13"}},
 		{"trajectories", run, "step slot sample_index copy", []string{"2 0 0 201", "2 0 1 202", "2 1 0 211", "2 1 0 219", "2 1 1 212", "2 7 0 291", "1 0 0 101", "1 0 1 102", "1 1 0 111", "1 1 1 112"}},
@@ -92,6 +93,8 @@ func testQuestions(t *testing.T, a *ask.Asker) {
 		{"siblings", []string{"run", uitest.Run, "incarnation", "0", "step", "2", "slot", "1"}, "copy fate advantage", []string{"211 used 0.5", "219  <nil>", "212 ungraded 0"}},
 		{"group", one[:8], "closing graded policy_version_after batched_at", []string{"used 2 1 2026-05-01T12:00:18.000000Z"}},
 		{"trajectory_replays", []string{"run", uitest.Run, "incarnation", "0", "step", "2", "slot", "0", "sample", "1", "copy", "202"}, "replay_id reward correct", []string{"strict -1 false"}},
+		{"annotations", []string{"run", uitest.Run, "incarnation", "0", "step", "2", "slot", "0", "sample", "0", "copy", "201"}, "policy_version logprobs entropy", []string{"1 [-0.02 -1 -4.5 -0.25] [0.5 1 2 0.25]"}},
+		{"annotations", one, "policy_version", []string{}},
 		{"groups", run, "step slot closing rewards", []string{"2 0 degenerate [1 1]", "2 1 used [1 <nil>]", "2 7 used []", "1 0 used [-1 1]", "1 1 degenerate [-1 -1]"}},
 		{"groups", filter("closing", "degenerate", "a_incarnation", "0", "a_step", "2", "a_slot", "0"), "step slot", []string{"1 1"}},
 		// q2 of step 2: 211 was right and 219, the second copy, was not.
@@ -103,7 +106,7 @@ func testQuestions(t *testing.T, a *ask.Asker) {
 		{"dead_letters", nil, "stage", []string{"sampler", "reward-scorer"}},
 		{"replays", nil, "replay_id run_id trajectories flips", []string{"strict hand 2 1"}},
 		{"replay_changes", filter("replay", "strict"), "change trajectories", nil},
-		{"replay_flips", filter("replay", "strict"), "change copy old_reward new_reward", []string{"now_wrong 202 1 -1"}},
+		{"replay_flips", filter("replay", "strict"), "change copy old_reward new_reward", []string{"now_wrong 202 1 -1", "read_otherwise 201 1 1"}},
 		{"tables", nil, "table", nil},
 	} {
 		got, err := a.Named(t.Context(), c.name, values(c.values...))

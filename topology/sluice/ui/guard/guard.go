@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -73,11 +74,11 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+var plain = regexp.MustCompile(`^[0-9A-Za-z.:\[\]-]+$`)
+
 // safe is a host name that may be shown.
 func safe(host string) string {
-	if len(host) > 100 || strings.ContainsFunc(host, func(c rune) bool {
-		return !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.ContainsRune(".-:[]", c))
-	}) {
+	if len(host) > 100 || !plain.MatchString(host) {
 		return "NAME"
 	}
 	return host

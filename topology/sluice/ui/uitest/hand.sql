@@ -48,6 +48,9 @@ SELECT 'hand', step, step, 1, at, at FROM (SELECT arrayJoin([1, 2]) AS step, toD
 INSERT INTO trainer_reports (run_id, step, policy_version, loss, ratio_mean, ratio_max, entropy, gradient_norm, event_time)
 SELECT 'hand', step, step, 0.5, 1, 1.1, 0.3 / step, 0.2, at FROM (SELECT arrayJoin([1, 2]) AS step, toDateTime64('2026-05-01 12:00:09', 6, 'UTC') + step * 10 AS at);
 
+INSERT INTO trainer_annotations (run_id, step, slot, sample_index, copy, policy_version, logprobs, behaviour_logprobs, entropy, event_time)
+SELECT 'hand', 2, 0, 0, 201, 1, [-0.02, -1, -4.5, -0.25], [-0.01, -1, -4, -0.5], [0.5, 1, 2, 0.25], toDateTime64('2026-05-01 12:00:28', 6, 'UTC');
+
 INSERT INTO dead_letters (stage, failed_topic, failed_partition, failed_offset, error_type, error, delivery_count, value, run_id, step, failed_at, event_time, source_partition, source_offset)
 SELECT 'sampler', 'prompts', 1, 5, 'newer_schema', 'schema 9 is newer than 1', 3, 'abc', run, 2, toDateTime64('2026-05-01 12:00:09', 6, 'UTC'), toDateTime64('2026-05-01 12:00:09', 6, 'UTC'), 0, n
 FROM values('run String, n Int64', ('hand', 1)) UNION ALL

@@ -9,6 +9,7 @@ const routes = [
   [/^\/run\/([^/]+)$/, "run"],
   [/^\/run\/([^/]+)\/trajectories$/, "trajectories"],
   [/^\/run\/([^/]+)\/t\/(\d+\.\d+\.\d+\.\d+\.\d+)$/, "trajectory"],
+  [/^\/run\/([^/]+)\/beside\/(\d+\.\d+\.\d+\.\d+\.\d+)\/(\d+\.\d+\.\d+\.\d+\.\d+)$/, "beside"],
   [/^\/run\/([^/]+)\/groups$/, "groups"],
   [/^\/run\/([^/]+)\/questions$/, "questions"],
   [/^\/run\/([^/]+)\/errors$/, "errors"],
@@ -39,6 +40,7 @@ function App() {
     if (!name) return;
     import(`./pages/${name}.js`).then((m) => setPage({ name, view: m.default }), (error) => setPage({ name, error }));
   }, [name]);
+  useEffect(() => { for (const a of document.querySelectorAll("nav [aria-current]")) a.scrollIntoView({ inline: "center", block: "nearest" }); }, [at.pathname]);
   useEffect(() => { document.title = `${run ? `${line(run, 40)} · ` : ""}${name || "not found"} · Sluice`; }, [at]);
   useKeys({ "?": () => setHelp(!help), Escape: () => setHelp(false), "/": () => document.querySelector("[data-first]")?.focus() });
   const here = (path) => (path === "/" ? at.pathname === "/" || at.pathname.startsWith("/run") && !at.pathname.startsWith("/replay") || at.pathname === "/compare" : at.pathname.startsWith(path));
@@ -47,7 +49,7 @@ function App() {
       <nav aria-label="Pages">${places.map(([path, text]) => html`<${Link} key=${path} to=${path} aria-current=${here(path) ? "page" : undefined}>${text}<//>`)}</nav>
       <span class="tools"><${Theme} /><button class="icon" onClick=${() => setHelp(!help)} aria-label="Keys" aria-expanded=${help} title="Keys (?)">?</button></span></header>
     ${run && html`<div class="tabs"><h1 title=${line(run, 300)}><${Link} to=${runPath(run)}>${line(run, 60)}<//></h1>
-      <nav aria-label="Of this run">${tabs.map(([path, text]) => html`<${Link} key=${path} to=${runPath(run, path)} aria-current=${at.pathname === runPath(run, path) || path === "/trajectories" && at.pathname.startsWith(runPath(run, "/t/")) ? "page" : undefined}>${text}<//>`)}</nav></div>`}
+      <nav aria-label="Of this run">${tabs.map(([path, text]) => html`<${Link} key=${path} to=${runPath(run, path)} aria-current=${at.pathname === runPath(run, path) || path === "/trajectories" && (at.pathname.startsWith(runPath(run, "/t/")) || at.pathname.startsWith(runPath(run, "/beside/"))) ? "page" : undefined}>${text}<//>`)}</nav></div>`}
     ${help && html`<${Keys} close=${() => setHelp(false)} />`}
     ${about.data?.clickhouse && html`<div class="note warn" role="status">ClickHouse: ${line(about.data.clickhouse, 300)}</div>`}
     <main id="main" tabindex="-1">${!name ? html`<p>There is no page at this address. <${Link} to="/">All runs<//></p>`

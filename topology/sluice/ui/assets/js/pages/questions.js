@@ -10,7 +10,7 @@ export default function Questions({ args: [run], at }) {
   const pick = (label, name, options) => html`<${Field} label=${label}><select data-first=${name === "only" ? "" : undefined} value=${filters[name] ?? ""} onChange=${(e) => change({ [name]: e.target.value })}>${options.map(([v, text]) => html`<option key=${v} value=${v}>${text}</option>`)}</select><//>`;
   return html`<form class="filters" onSubmit=${(e) => e.preventDefault()} aria-label="Filters">
       ${pick("solved", "only", [["", "all questions"], ["never", "never"], ["sometimes", "sometimes"], ["always", "always"]])}
-      ${pick("order", "sort", [["", "hardest first"], ["attempts", "most tried first"], ["flips", "most turns first"]])}
+      ${pick("order", "sort", [["", "hardest first"], ["attempts", "most tried first"], ["flips", "most flips first"]])}
       <${Field} label="text or id"><${Typed} type="search" label="text or id" value=${filters.text ?? ""} set=${(v) => change({ text: v })} /><//>
       ${Object.keys(filters).length > 0 && html`<${Link} to=${runPath(run, "/questions")}>clear<//>`}</form>
     <${Async} of=${all} lines=${8} empty="No question is like this.">${(rows) => html`
@@ -21,7 +21,7 @@ export default function Questions({ args: [run], at }) {
         { head: "attempts", class: "n", cell: (q) => number(q.attempts) },
         { head: "groups", class: "n", cell: (q) => number(q.groups_seen) },
         { head: "over time", cell: (q) => html`<${Spark} of=${q.rates} low=${0} high=${1} />` },
-        { head: "turns", class: "n", title: "how often more than half became less than half, or the other way", cell: (q) => number(q.flips) },
+        { head: "flips", class: "n", title: "how often more than half became less than half, or the other way", cell: (q) => number(q.flips) },
         { head: "reward", class: "n", cell: (q) => signed(q.reward_mean) },
         { head: "calls", class: "n", title: "code calls per attempt", cell: (q) => number(q.calls_mean, 2) },
         { head: "steps", class: "n", cell: (q) => (q.first_step === q.last_step ? q.first_step : `${q.first_step}–${q.last_step}`) },

@@ -2,7 +2,7 @@
 import { html, useAsk, go, query, enc, runPath, trajectoryPath, number, percent, signed, line, words, dash } from "../base.js";
 import { Async, Badge, Field, Link, Table } from "../parts.js";
 
-const kinds = { now_correct: "good", now_graded: "good", now_wrong: "bad", now_ungraded: "warn" };
+const kinds = { now_wrong: "bad", now_correct: "good", now_ungraded: "warn", now_graded: "good", reward: "", read_otherwise: "" };
 
 export default function Replay({ args: [replay, run], at }) {
   const change = at.searchParams.get("change") ?? "";
@@ -15,12 +15,13 @@ export default function Replay({ args: [replay, run], at }) {
       { head: "correct before", class: "n", cell: (r) => percent(r.old_correct) }, { head: "after", class: "n", cell: (r) => percent(r.new_correct) },
       { head: "compared", class: "n", title: "advantages of both are known", cell: (r) => number(r.compared) }, { head: "advantage turned", class: "n", title: "changed its sign", cell: (r) => number(r.advantage_flips) },
     ]} />`}<//>
-    <h2>Flips</h2>
+    <h2>Trajectories that came out otherwise</h2>
     <div class="filters"><${Field} label="change"><select data-first="" value=${change} onChange=${(e) => go(`/replay/${enc(replay)}/${enc(run)}${query({ change: e.target.value })}`, { replace: true })}><option value="">any</option>${Object.keys(kinds).map((k) => html`<option key=${k} value=${k}>${words(k)}</option>`)}</select><//></div>
-    <${Async} of=${flips} empty="Both agree on every trajectory.">${(rows) => html`<${Table} name="Flips" rows=${rows} to=${(t) => trajectoryPath(run, t)} keyOf=${(t) => `${t.incarnation}.${t.step}.${t.slot}.${t.sample_index}.${t.copy}`} columns=${[
+    <${Async} of=${flips} empty="Both say the same of every trajectory.">${(rows) => html`<${Table} name="Changed trajectories" rows=${rows} to=${(t) => trajectoryPath(run, t)} keyOf=${(t) => `${t.incarnation}.${t.step}.${t.slot}.${t.sample_index}.${t.copy}`} columns=${[
       { head: "place", class: "place", cell: (t) => `${t.step} / ${t.slot} / ${t.sample_index}` }, { head: "change", cell: (t) => html`<${Badge} kind=${kinds[t.change]}>${words(t.change)}<//>` },
-      { head: "question", class: "clip full", cell: (t) => line(t.question_begins, 80) }, { head: "reference", class: "clip mono", cell: (t) => line(t.reference_answer, 24) },
-      { head: "answer before", class: "clip mono", cell: (t) => html`<span title=${line(t.old_reason, 200)}>${line(t.old_answer, 24) || dash}</span>` }, { head: "after", class: "clip mono", cell: (t) => html`<span title=${line(t.new_reason, 200)}>${line(t.new_answer, 24) || dash}</span>` },
+      { head: "question", class: "clip", cell: (t) => line(t.question_id, 40) },
+      { head: "answer before", class: "clip mono", cell: (t) => html`<span title=${line(t.old_ungraded || t.old_verdict, 200)}>${line(t.old_answer, 24) || dash}</span>` }, { head: "after", class: "clip mono", cell: (t) => html`<span title=${line(t.new_ungraded || t.new_verdict, 200)}>${line(t.new_answer, 24) || dash}</span>` },
       { head: "reward", class: "n", cell: (t) => `${signed(t.old_reward)} → ${signed(t.new_reward)}` },
+      { head: "advantage", class: "n", cell: (t) => `${signed(t.old_advantage)} → ${signed(t.new_advantage)}` },
     ]} />`}<//>`;
 }

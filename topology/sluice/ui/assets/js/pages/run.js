@@ -2,6 +2,7 @@
 import { html, useAsk, useData, useMemo, request, number, percent, signed, duration, ago, go, query, runPath, words, line } from "../base.js";
 import { Async, Failure, Loading } from "../parts.js";
 import { Chart } from "../chart.js";
+import { Alarms } from "./alarms.js";
 import { Flow, Health } from "./flow.js";
 
 const share = [0, 1];
@@ -10,10 +11,11 @@ export default function Run({ args: [run], about }) {
   const steps = useAsk("run_steps", { run }, { every: 5 });
   const trainer = useAsk("run_trainer", { run }, { every: 5 });
   const evals = useAsk("run_eval", { run }, { every: 15 });
+  const mismatch = useAsk("run_mismatch", { run }, { every: 15 });
   const work = useAsk("run_work", { run }, { every: 30 });
   const live = useData(about.kafka ? "live" : "", (signal) => request("/api/live", { signal }), 3);
-  return html`<${Heads} steps=${steps.data} live=${live.data} />
-    <${Async} of=${steps} lines=${8} empty=${html`<b>No step of this run is recorded.</b> It may have just begun, or its id is another.`}>${(rows) => html`<${Curves} run=${run} rows=${rows} trainer=${trainer.data ?? []} evals=${evals.data ?? []} />`}<//>
+  return html`<${Heads} steps=${steps.data} live=${live.data} /><${Alarms} run=${run} rows=${steps.data ?? []} />
+    <${Async} of=${steps} lines=${8} empty=${html`<b>No step of this run is recorded.</b> It may have just begun, or its id is another.`}>${(rows) => html`<${Curves} run=${run} rows=${rows} trainer=${trainer.data ?? []} mismatch=${mismatch.data ?? []} evals=${evals.data ?? []} />`}<//>
     <h2>Where the time goes</h2>
     <${Async} of=${steps} empty="No step has ended yet.">${(rows) => html`<${Phases} run=${run} rows=${rows} work=${work.data?.[0]} />`}<//>
     <h2>The flow now</h2>
@@ -39,14 +41,14 @@ function Heads({ steps, live }) {
     ${live && html`<div><dt>SQL is behind</dt><dd>${behind ? duration(behind * 1000) : html`0 s`}</dd></div>`}</dl>`;
 }
 
-function Curves({ run, rows: all, trainer, evals }) {
+function Curves({ run, rows: all, trainer, mismatch, evals }) {
   // Of an open step the short trajectories are there first: its means would be theirs.
   const ended = useMemo(() => all.filter((r) => r.closed), [all]);
   const rows = ended.length ? ended : all;
   const open_ = all.filter((r) => !r.closed).map((r) => r.step);
   const x = useMemo(() => [...new Set([...rows, ...evals].map((r) => r.step))].sort((a, b) => a - b), [rows, evals]);
   const column = (table) => { const by = new Map(table.map((r) => [r.step, r])); return (f) => x.map((step) => (by.has(step) ? f(by.get(step)) ?? null : null)); };
-  const s = column(rows), t = column(trainer), e = column(evals);
+  const s = column(rows), t = column(trainer), e = column(evals), m = column(mismatch);
   const rate = (f) => s((r) => (r.rollout_ms > 0 ? (1000 * f(r)) / r.rollout_ms : null));
   const open = (step) => go(runPath(run, `/trajectories${query({ from: step, to: step })}`));
   const chart = (title, format, series, more = {}) => html`<${Chart} key=${title} title=${title} x=${x} open=${open} format=${format} series=${series} ...${more} />`;
@@ -63,6 +65,7 @@ function Curves({ run, rows: all, trainer, evals }) {
     ${chart("Probability ratio", number, [{ name: "mean", values: t((r) => r.ratio_mean) }, { name: "greatest", values: t((r) => r.ratio_max) }], { note: "The trainer has reported no ratios." })}
     ${chart("Clipped", percent, [{ name: "low", values: t((r) => r.clip_fraction_low) }, { name: "high", values: t((r) => r.clip_fraction_high) }], { note: "The trainer has reported nothing of clipping." })}
     ${chart("Gradient norm", number, [{ name: "norm", values: t((r) => r.gradient_norm) }], { note: "The trainer has reported no norms." })}
+    ${mismatch.length > 0 && chart("Sampler against trainer", number, [{ name: "KL", values: m((r) => r.kl) }, { name: "mean |Δ logprob|", values: m((r) => r.mismatch_abs_mean) }], { note: "Over annotated tokens, before the update." })}
     ${chart("Groups without signal", percent, [{ name: "degenerate", values: s((r) => r.degenerate_group_rate) }, { name: "ungraded", hue: "--c5", values: s((r) => (r.graded_share === null ? null : 1 - r.graded_share)) }], { range: share })}
     ${chart("Time of an execution", duration, [{ name: "mean", values: s((r) => r.exec_latency_ms) }, { name: "99 %", values: s((r) => r.exec_latency_p99_ms) }])}
   </div>`;

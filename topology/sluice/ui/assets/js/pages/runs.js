@@ -11,7 +11,7 @@ export default function Runs() {
     <${Async} of=${runs} empty="No run is recorded here yet. The first trajectories appear seconds after they are scored.">${(rows) => html`
       <${Table} name="Runs" rows=${rows} to=${(r) => runPath(r.run_id)} keyOf=${(r) => r.run_id + r.mode} columns=${[
         { head: "run", class: "clip", cell: (r) => line(r.run_id, 60) },
-        { head: "", cell: (r) => html`<input type="checkbox" aria-label=${`compare ${line(r.run_id, 60)}`} checked=${chosen.includes(r.run_id)} onChange=${() => toggle(r.run_id)} />` },
+        { head: "compare", cell: (r) => html`<input type="checkbox" aria-label=${`compare ${line(r.run_id, 60)}`} checked=${chosen.includes(r.run_id)} onChange=${() => toggle(r.run_id)} />` },
         { head: "active", class: "one", cell: (r) => html`<span title=${when(r.last_at)}>${ago(r.last_at)}</span>` },
         { head: "mode", cell: (r) => html`<${Badge} kind=${r.mode === "eval" ? "accent" : ""}>${r.mode}<//>` },
         { head: "step", class: "n", cell: (r) => number(r.last_step) },

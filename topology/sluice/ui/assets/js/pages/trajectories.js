@@ -50,7 +50,9 @@ function Filters({ run, filters, change, facets }) {
       ${filters[name] && !options.some(([v]) => v === filters[name]) && html`<option value=${filters[name]}>${line(filters[name], 40)}</option>`}</select><//>`;
   const input = (name, more = {}) => html`<${Typed} value=${filters[name] ?? ""} set=${(v) => change({ [name]: v })} ...${more} />`;
   const counted = (name) => of(name).map((f) => [f.value, `${line(words(f.value), 36)} (${number(f.trajectories)})`]);
-  return html`<form class="filters" onSubmit=${(e) => e.preventDefault()} aria-label="Filters">
+  const narrow = matchMedia("(max-width: 620px)").matches;
+  const used = Object.keys(filters).length;
+  return html`<details class="filterbox" open=${!narrow || used > 0}><summary>Filters${used ? ` (${used})` : ""}</summary><form class="filters" onSubmit=${(e) => e.preventDefault()} aria-label="Filters">
     <${Field} label="text in question or answer"><span class="pair">${input("text", { type: "search", first: true, placeholder: "press /", label: "text" })}</span><//>
     <${Field} label="steps"><span class="pair">${input("from", { type: "number", label: "first step" })}–${input("to", { type: "number", label: "last step" })}</span><//>
     ${pick("result", "correct", [["1", "correct"], ["0", "not correct"]])}
@@ -64,7 +66,7 @@ function Filters({ run, filters, change, facets }) {
     ${filters.graded !== undefined && pick("graded", "graded", [["1", "graded"], ["0", "ungraded"]])}
     ${filters.slot !== undefined && html`<${Field} label="slot">${input("slot", { type: "number", label: "slot" })}<//>`}
     ${Object.keys(filters).length > 0 && html`<${Link} to=${runPath(run, "/trajectories")}>clear<//>`}
-  </form>`;
+  </form></details>`;
 }
 
 // Typed passes on what was written, a moment after the last key or at Enter.

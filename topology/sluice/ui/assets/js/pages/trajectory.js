@@ -15,6 +15,7 @@ export default function Trajectory({ args: [run, place], about }) {
   const siblings = useAsk("siblings", group);
   const closing = useAsk("group", group);
   const replays = useAsk("trajectory_replays", id);
+  const annotations = useAsk("annotations", id);
   const [parse, setParse] = useState(null);
   useEffect(() => { ready().then((f) => setParse(() => f), () => {}); }, []);
   const list = siblings.data ?? [];
@@ -30,7 +31,7 @@ export default function Trajectory({ args: [run, place], about }) {
         <section class="turn"><header><b>Question</b> ${line(t.question_id, 60)} <span class="right">${t.data_source && html`<${Badge}>${line(t.data_source, 40)}<//>`}<${Link} to=${runPath(run, `/trajectories${query({ question: t.question_id })}`)}>all attempts<//></span></header>
           <div class="part"><${Long} text=${t.question} total=${Math.min(t.question_length, 4000)} class="prose" first=${1500} /></div>
           <div class="part"><div class="label">reference answer</div><${Long} text=${t.reference_answer} /></div></section>
-        <${Turns} id=${id} of=${turns} t=${t} mine=${mine} parse=${parse} about=${about} count=${t.turns} />
+        <${Turns} id=${id} of=${turns} t=${t} mine=${mine} parse=${parse} about=${about} count=${t.turns} annotation=${annotations.data?.[0]} />
         ${t.end_detail && html`<p class="quiet">${visible(t.end_detail)}</p>`}
       </div><aside>
         <${Verdict} t=${t} />
@@ -50,7 +51,7 @@ export default function Trajectory({ args: [run, place], about }) {
   }}<//>`;
 }
 
-function Turns({ id, of, t, mine, parse, about, count }) {
+export function Turns({ id, of, t, mine, parse, about, count, annotation }) {
   const [more, setMore] = useState({ turns: [] });
   return html`<${Async} of=${of} empty="It has no turns: it ended before the policy wrote anything.">${(begin) => {
     const all = [...begin, ...more.turns];
@@ -58,13 +59,14 @@ function Turns({ id, of, t, mine, parse, about, count }) {
       setMore((m) => ({ ...m, busy: true, error: null }));
       try { const page = await ask("turns", { ...id, from: all.at(-1).turn + 1, limit: 40 }); setMore((m) => ({ turns: [...m.turns, ...page.objects] })); } catch (error) { setMore((m) => ({ ...m, busy: false, error })); }
     };
-    return html`${all.map((turn) => html`<${Turn} key=${turn.turn} id=${id} turn=${turn} mine=${mine} t=${t} parse=${parse} about=${about} />`)}
+    let sampled = 0; // tokens before a turn: the trainer's arrays are over all of them
+    return html`${all.map((turn) => { const from = sampled; sampled += turn.policy_tokens; return html`<${Turn} key=${turn.turn} id=${id} turn=${turn} mine=${mine} t=${t} parse=${parse} about=${about} trained=${annotation && { version: annotation.policy_version, logprobs: annotation.logprobs.slice(from, sampled), entropy: annotation.entropy.slice(from, sampled) }} />`; })}
       ${all.length < count && html`<p class="under"><button disabled=${more.busy} onClick=${next}>${more.busy ? "loading …" : `more turns (${count - all.length} left)`}</button></p>`}
       ${more.error && html`<${Failure} error=${more.error} />`}`;
   }}<//>`;
 }
 
-function Turn({ id, turn, mine, t, parse, about }) {
+function Turn({ id, turn, mine, t, parse, about, trained }) {
   const [tokens, setTokens] = useState(false);
   const piece = (field) => (from) => ask("text", { ...id, turn: turn.turn, field, from }).then((a) => a.objects[0]?.piece ?? "");
   const ran = turn.outcome !== "";
@@ -76,7 +78,7 @@ function Turn({ id, turn, mine, t, parse, about }) {
     <header><b>Turn ${turn.turn + 1}</b> <${Word} of=${turn.kind} />${turn.invalid_reason && html`<${Badge} kind="bad">${words(line(turn.invalid_reason, 60))}<//>`}${turn.truncated && html`<${Badge} kind="warn" title="stopped by its length">truncated<//>`}
       <span>${number(turn.policy_tokens)} tokens sampled${turn.policy_tokens ? ` by version ${turn.policy_version_min === turn.policy_version_max ? turn.policy_version_min : `${turn.policy_version_min} to ${turn.policy_version_max}`}` : ""}${turn.logprob_mean !== null ? `, mean logprob ${number(turn.logprob_mean)}` : ""}</span>
       <span class="right">${turn.attempts > 1 && html`<${Badge} kind="warn">${turn.attempts} attempts<//>`}<button class="link" onClick=${() => setTokens(!tokens)} aria-expanded=${tokens}>tokens</button></span></header>
-    ${tokens && html`<div class="part"><${Tokens} id=${id} turn=${turn} advantage=${mine?.advantage ?? null} about=${about} t=${t} /></div>`}
+    ${tokens && html`<div class="part"><${Tokens} id=${id} turn=${turn} advantage=${mine?.advantage ?? null} about=${about} t=${t} trained=${trained} /></div>`}
     ${before.trim() && html`<div class="part"><${Long} text=${whole && began > 0 ? before.trimEnd() : turn.text} total=${whole && began > 0 ? undefined : turn.text_length} more=${whole && began > 0 ? undefined : piece("text")} class="prose" /></div>`}
     ${turn.code && html`<div class="part"><div class="label">program</div><${Long} text=${turn.code} total=${turn.code_length} more=${piece("code")} first=${6000} render=${(text) => python(text, parse)} /></div>`}
     ${ran && html`<div class="part ran"><div class="label"><${Word} of=${turn.outcome} />${turn.exception && html`<${Badge} kind="bad">${line(turn.exception, 60)}<//>`}<span>exit ${turn.exit_code}</span><span>ran ${duration(turn.wall_ms)}</span><span>waited ${duration(turn.queue_wait_ms)} for a sandbox</span><span>${bytes(turn.peak_memory_bytes)}</span>${turn.unknown_runs > 0 && html`<${Badge} kind="warn" title="attempts before of which nobody knows how they ended">may have run ${turn.unknown_runs + 1} times<//>`}</div>
@@ -105,7 +107,7 @@ function Rewards({ t, replays }) {
 function Siblings({ run, group, list, at, closing }) {
   if (!list.length) return null;
   return html`<section class="card"><h2>Its group ${closing ? html`<${Word} of=${closing.closing} />` : html`<${Badge}>open<//>`}</h2>
-    <table class="small siblings">${list.map((s, i) => html`<tr key=${s.sample_index + s.copy} aria-current=${i === at ? "true" : undefined}><td class="n"><${Link} to=${trajectoryPath(run, { ...group, ...s })}>${s.sample_index}<//></td><td><${Reward} row=${s} /></td><td class="n">${s.advantage === null ? dash : signed(s.advantage)}</td><td><${Outcomes} of=${s.execution_outcomes} /></td><td class="clip">${line(s.answer, 14) || dash}</td></tr>`)}</table>
+    <table class="small siblings">${list.map((s, i) => html`<tr key=${s.sample_index + s.copy} aria-current=${i === at ? "true" : undefined}><td class="n"><${Link} to=${trajectoryPath(run, { ...group, ...s })}>${s.sample_index}<//></td><td><${Reward} row=${s} /></td><td class="n">${s.advantage === null ? dash : signed(s.advantage)}</td><td><${Outcomes} of=${s.execution_outcomes} /></td><td class="clip">${line(s.answer, 14) || dash}</td><td>${at >= 0 && i !== at && html`<${Link} to=${runPath(run, `/beside/${[list[at], s].map((x) => [group.incarnation, group.step, group.slot, x.sample_index, x.copy].join(".")).join("/")}`)} title="side by side with this one" aria-label=${`side by side with sample ${s.sample_index}`}>⇄<//>`}</td></tr>`)}</table>
     ${closing && html`<p class="quiet">mean ${signed(closing.reward_mean)} over ${closing.graded} graded${closing.missing ? `, ${closing.missing} missing` : ""}; ${words(line(closing.reason, 60))} ${line(closing.detail, 120)}</p>`}</section>`;
 }
 
