@@ -319,7 +319,7 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := startDaemon(t)
-	for _, c := range hostileCases(listener.Addr().(*net.TCPAddr).Port, socket, secret) {
+	for _, c := range append(hostileCases(listener.Addr().(*net.TCPAddr).Port, socket, secret), moreHostileCases()...) {
 		t.Run(c.name, func(t *testing.T) {
 			timeout := c.timeout
 			if timeout == 0 {

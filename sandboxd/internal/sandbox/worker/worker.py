@@ -123,10 +123,12 @@ def lines_of(source):
 
 def run(source, name, scope):
     """Returns the exit status that the interpreter itself would give."""
-    # Tracebacks and inspect find the program's lines here.
-    linecache.cache[name] = (len(source), None, lines_of(source), name)
     try:
-        exec(compile(source, name, "exec", dont_inherit=True), scope)
+        # The interpreter ends what stands behind -c with a line feed.
+        code = compile(source + "\n", name, "exec", dont_inherit=True)
+        # Tracebacks and inspect find the program's lines here.
+        linecache.cache[name] = (len(source), None, lines_of(source), name)
+        exec(code, scope)
         return 0
     except SystemExit as e:
         return status_of(e)
@@ -306,20 +308,43 @@ def flush(_signal, _frame):
 
 
 def clear(scope):
-    """Takes a module's names away in the interpreter's order: its own first."""
+    """Takes a module's names away in the interpreter's order: its own first. What
+    every module has, as its name, finalizers still find."""
     for private in (True, False):
         for name in list(scope):  # the values are not to live a moment longer
             own = isinstance(name, str) and name[:1] == "_" and name[1:2] != "_"
-            if own == private and name != "__builtins__":
+            if own == private and not (isinstance(name, str) and name[:2] == name[-2:] == "__"):
                 scope[name] = None
 
 
 def finalize(scope):
-    # Finalizers of the program's globals may still print.
+    # Finalizers of the program's globals may still print, and of what a traceback holds.
     if threading.active_count() <= 1:
+        for name in ("last_type", "last_value", "last_traceback"):
+            if name in sys.__dict__:
+                sys.__dict__[name] = None
         gc.collect()
         clear(scope)
         gc.collect()
+
+
+def flush_at_exit(stdout):
+    """Returns whether it failed, which the interpreter says as it says all that is
+    nobody's to catch any more."""
+    try:
+        if stdout.closed:
+            return False
+    except BaseException:
+        pass  # it has no such thing
+    try:
+        stdout.flush()
+        return False
+    except BaseException as e:
+        said = "Exception ignored in: %r\n" % (stdout,)
+        if e.__traceback__.tb_next is not None:
+            said += "Traceback (most recent call last):\n" + "".join(traceback.format_tb(e.__traceback__.tb_next))
+        quietly(lambda: sys.stderr.write("%s%s: %s\n" % (said, type(e).__name__, e)))
+        return True
 
 
 def leave(status, scope):
@@ -330,20 +355,15 @@ def leave(status, scope):
     flush(None, None)
     quietly(finalize, scope)
     stdout = getattr(sys, "stdout", None)  # a program may delete it
-    try:
-        if stdout is not None and not stdout.closed:
-            stdout.flush()
-    except BaseException as e:
-        if status == 0:
-            status = 120
-        quietly(lambda: sys.stderr.write("Exception ignored in: %r\n%s: %s\n" % (stdout, type(e).__name__, e)))
+    if stdout is not None and flush_at_exit(stdout) and status == 0:
+        status = 120
     quietly(lambda: sys.stderr.flush())
     end(status)
 
 
 def main():
     mode, exercise, wake, share = sys.argv[1:]
-    hide(run)
+    hide(run, leave, quietly)
     signal.signal(signal.SIGURG, flush)
     if mode == "checkpoint":
         rehearse(exercise)
