@@ -262,3 +262,67 @@ func TestChildrenEndWithAKilledSupervisor(t *testing.T) {
 	victim.Wait()
 	eventually(t, "the child's end", func() bool { return !alive(pid) })
 }
+
+// As process 1, of a container for example, the supervisor inherits all that its
+// children leave behind, and collects it: five hundred orphans leave no dead process
+// and no descriptor.
+func TestAsProcessOne(t *testing.T) {
+	const orphans = 500
+	if dir := os.Getenv("SLUICE_SUPERVISE_INIT"); dir != "" {
+		s, err := supervise.New(supervise.Config{LogDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start(supervise.Spec{Name: "stage", Path: "/bin/sh", Args: func(map[string]string) []string {
+			return []string{"-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do (sleep 0.1 &); i=$((i+1)); done; echo $$ done; exec sleep 600", orphans)}
+		}})
+		select {}
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil || os.Geteuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("needs root and unshare: %v", err)
+		}
+		t.Skipf("needs root and unshare: %v", err)
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(unshare, "--pid", "--fork", "--mount-proc", "--kill-child", os.Args[0], "-test.run", "^TestAsProcessOne$")
+	cmd.Env = append(os.Environ(), "SLUICE_SUPERVISE_INIT="+dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	defer func() { _ = cmd.Process.Kill() }()
+	log := func() string {
+		b, _ := os.ReadFile(filepath.Join(dir, "stage.log"))
+		return string(b)
+	}
+	eventually(t, "its first child's end of the work", func() bool { return strings.Contains(log(), "done") })
+	if pid := strings.Fields(log())[0]; len(pid) > 3 {
+		t.Fatalf("the child's number is %s: the supervisor is not in a namespace of its own", pid)
+	}
+	initPID := 0
+	eventually(t, "process 1", func() bool {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid))
+		initPID, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+		return initPID != 0
+	})
+	children := func() int {
+		paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", initPID))
+		n := 0
+		for _, path := range paths {
+			b, _ := os.ReadFile(path)
+			n += len(strings.Fields(string(b)))
+		}
+		return n
+	}
+	eventually(t, "the collection of every orphan", func() bool { return children() == 1 })
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", initPID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d orphans: %d children left, %d descriptors", orphans, children(), len(open))
+	if len(open) > 20 {
+		t.Errorf("process 1 has %d descriptors", len(open))
+	}
+}
