@@ -11,7 +11,9 @@
 //  2. For a single call: Run(ctx, Request). It queues in the daemon for a slot
 //     and returns a Result. An error means that nothing is known about the
 //     program; a program that failed is a Result, not an error. Who has a
-//     program in hand comes before all reservations.
+//     program in hand comes before all reservations. Name the trajectory that
+//     the program belongs to, if there is one: a daemon with
+//     --isolation=trajectory then runs its calls in one sandbox.
 //  3. For a worker that must not take work it cannot do: Reserve(ctx) first.
 //     It waits in the daemon until a slot is free, then the caller polls for a
 //     record, and Reservation.Run runs it at once. One reservation serves one

@@ -74,7 +74,7 @@ func Flags(flags *process.Flags) *Config {
 	fs.StringVar(&c.TokenFile, "token-file", "", "file holding the token that TCP clients must send")
 	fs = flags.Group("Isolation")
 	fs.StringVar(&c.Isolation, "isolation", Call, "what has a sandbox of its own: each call; each trajectory, whose calls then run in one, each in a process, with a user and a /tmp of its own (THREATMODEL.md says what that gives up); or process: nothing, there is no sandbox at all, for machines where gVisor cannot run")
-	fs.IntVar(&c.Kept, "kept", 0, "sandboxes kept between the calls of their trajectories; 0: as many as slots")
+	fs.IntVar(&c.Kept, "kept", 0, "sandboxes kept between the calls of their trajectories, some 85 MiB each: fewer than trajectories are at work means that most find theirs gone; 0: as many as slots")
 	fs.IntVar(&c.KeptCalls, "kept-calls", 32, "calls that a sandbox of a trajectory may run")
 	fs.DurationVar(&c.KeptIdle, "kept-idle", time.Minute, "how long a sandbox of a trajectory waits for its next call")
 	fs.BoolVar(&c.NotSandbox, "i-understand-this-is-not-a-sandbox", false, "required with --isolation=process")

@@ -82,10 +82,16 @@ func (d *Dir) Close() error {
 func (d *Dir) ownRun() string { return filepath.Join(d.Path, "run") }
 
 func (d *Dir) runPlaces() []string {
+	var st unix.Stat_t
+	if unix.Stat(d.Path, &st) != nil {
+		return []string{d.ownRun()}
+	}
+	// Containers can share these places, and have state directories of one name.
+	name := fmt.Sprintf("%s-%x-%x", d.GroupName(), st.Dev, st.Ino)
 	var places []string
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), "/run", "/dev/shm"} {
 		if filepath.IsAbs(dir) {
-			places = append(places, filepath.Join(dir, d.GroupName()))
+			places = append(places, filepath.Join(dir, name))
 		}
 	}
 	return append(places, d.ownRun())
