@@ -3,7 +3,9 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -42,5 +44,18 @@ func TestShapeOfTheResult(t *testing.T) {
 		`"protections":{"isolation":"","memory":"","cpu":"","processes":"","disk":"","network":"","output":"","wall_time":"","tested":false,"missing":null}}`
 	if string(data) != want {
 		t.Errorf("got  %s\nwant %s", data, want)
+	}
+}
+
+func TestNamesHaveALimit(t *testing.T) {
+	long := strings.Repeat("x", MaxLabel+1)
+	for name, r := range map[string]Request{"trajectory": {Trajectory: long}, "label": {Label: long}, "owner": {Owner: long}} {
+		if err := r.Validate(1, time.Hour); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("a long %s: %v", name, err)
+		}
+	}
+	fits := strings.Repeat("x", MaxLabel)
+	if err := (Request{Trajectory: fits, Label: fits, Owner: fits}).Validate(1, time.Hour); err != nil {
+		t.Error(err)
 	}
 }

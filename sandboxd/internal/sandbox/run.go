@@ -73,7 +73,8 @@ func (s *Instance) Run(ctx context.Context, code string, limit time.Duration) (a
 		used = s.usage() // the kernel's last word, on memory kills above all
 	}
 	used.CPU = max(used.CPU-before, 0)
-	s.renewable = s.cfg.Shared && e.stop == verdict.NotStopped && e.heardBy == HeardExit && failure == ""
+	// A process that died before it took the program may have left some of it unread.
+	s.renewable = s.cfg.Shared && s.Started() && e.stop == verdict.NotStopped && e.heardBy == HeardExit && failure == ""
 	return s.report(e, failure, wall, used), nil
 }
 

@@ -15,6 +15,7 @@ func TestDecodeRequest(t *testing.T) {
 		refused    string // part of the reason; "" if it is taken
 	}{
 		{"a program", `{"code":"print(1)","timeout_ms":5}`, api.Request{Code: "print(1)", TimeoutMS: 5}, ""},
+		{"a program of a trajectory", `{"code":"1","trajectory":"a/b~1"}`, api.Request{Code: "1", Trajectory: "a/b~1"}, ""},
 		{"the empty program, asked for", `{"code":""}`, api.Request{}, ""},
 		{"null for what may be left out", `{"code":"1","image":null,"timeout_ms":null}`, api.Request{Code: "1"}, ""},
 		{"escapes", `{"code":"\u00e9\ud83d\ude00\u2028\u0000"}`, api.Request{Code: "é😀\u2028\x00"}, ""},
