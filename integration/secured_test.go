@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -82,6 +83,14 @@ func TestLeastRights(t *testing.T) {
 	for _, s := range securedStages {
 		mechanisms[s.name] = s.mechanism
 	}
+	t.Run("a wrong password is said", func(t *testing.T) {
+		wrong := filepath.Join(t.TempDir(), "password")
+		if err := os.WriteFile(wrong, []byte("wrong"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := start(t, "reward-scorer", append(as("reward-scorer", "plain"), "--kafka-password-file", wrong)...)
+		p.until("it says that it was not let in", func() bool { return strings.Contains(p.out.String(), "SASL_AUTHENTICATION_FAILED") })
+	})
 	adm := kadm.NewClient((&services{brokers: []string{kafka.Address}}).client(t))
 	for _, r := range parseRights(t, rights) {
 		stage := strings.TrimPrefix(r.principal, "User:")
