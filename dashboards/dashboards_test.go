@@ -144,6 +144,41 @@ func TestEveryQuestionAndPanelIsAnsweredByTheRealEngine(t *testing.T) {
 }
 
 // A panel asks what a question file asks, so that what is shown can be asked by hand.
+// The last line of an error is not what stands behind its line feed.
+func TestTheLastLineOfAnErrorIsSaid(t *testing.T) {
+	s := clickhousetest.Start(t)
+	if err := chschema.Migrate(t.Context(), s.Options(clickhouse.HTTP, ""), "sluice", slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	conn := s.Open(t, clickhouse.HTTP, "sluice")
+	const row = `INSERT INTO turns (source_topic, run_id, mode, outcome, exception, stderr)
+VALUES ('scored', 'r', 'train', 'error', 'ValueError', 'Traceback (most recent call last):\nValueError: no\n\n')`
+	if err := conn.Exec(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	questions, err := Queries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range questions {
+		if q.Name != "error_messages" {
+			continue
+		}
+		var (
+			exception, last, example string
+			n                        uint64
+		)
+		if err := conn.QueryRow(t.Context(), q.SQL, clickhouse.Named("run", "r")).Scan(&exception, &last, &n, &example); err != nil {
+			t.Fatal(err)
+		}
+		if last != "ValueError: no" {
+			t.Errorf("last line %q, want the error's", last)
+		}
+		return
+	}
+	t.Error("there is no such question any more")
+}
+
 func TestPanelsAskTheQuestionsOfTheFiles(t *testing.T) {
 	questions, err := Queries()
 	if err != nil {

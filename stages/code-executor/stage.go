@@ -23,8 +23,13 @@ One slot at a time reserves a sandbox and then asks for a record. A sandbox that
 fails is retried in a fresh one, --attempts times in all; a call that was cut off,
 or whose executor died, is taken up again, three times in all. Then the trajectory
 ends as infra_error and is not graded. A program under which the kernel of its
-sandbox dies twice ends it as sandbox_broken instead, ungraded, too. While sandboxd is away the executor waits.
+sandbox dies twice ends it as sandbox_broken instead, ungraded, too. While sandboxd is
+away the executor waits.
 Share groups need Apache Kafka 4.2 or later; elsewhere a classic group is used.`
+
+// drain is how long programs may run on once the stage is told to stop: the longest that
+// one may take by default, and its way back.
+const drain = 35 * time.Second
 
 // readyPart is what the executor calls sandboxd in its readiness.
 const readyPart = "sandboxd"
@@ -82,10 +87,12 @@ func (e *executor) run(ctx context.Context, env *stage.Env) error {
 	if intake == topology.IntakeClassic {
 		return kafka.RunClassic(ctx, kafka.ClassicConfig{
 			Cluster: env.Kafka, Stage: name, Concurrency: slots, MaxAttempts: maxAttempts,
+			// As a share group does: a stop cuts no program off, though its partitions wait.
+			Drain: drain,
 		}, newHandler(noSlot))
 	}
 	return kafka.RunShare(ctx, kafka.ShareConfig{
-		Cluster: env.Kafka, Stage: name, Slots: slots, Reserve: ps.reserve, Lock: e.cfg.lock, MaxAttempts: maxAttempts,
+		Cluster: env.Kafka, Stage: name, Slots: slots, Reserve: ps.reserve, Lock: e.cfg.lock, MaxAttempts: maxAttempts, Drain: drain,
 	}, newHandler)
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -24,14 +23,13 @@ var trainer = topology.Stage{Reads: []string{"ppo-batches"}, Writes: []string{"p
 
 // ACL is one right of a principal.
 type ACL struct {
-	Principal string `json:"principal"`
-	// Kind is "topic", "group" or "transactional-id".
-	Kind string `json:"kind"`
-	Name string `json:"name"`
+	Principal string
+	Kind      kmsg.ACLResourceType
+	Name      string
 	// Prefix says that the right is for all names that begin so.
-	Prefix bool `json:"prefix,omitempty"`
-	// Operation is "read" or "write", either of which includes describe, or "alter_configs".
-	Operation string `json:"operation"`
+	Prefix bool
+	// Operation includes describe, where it is read or write.
+	Operation kmsg.ACLOperation
 }
 
 // String is the right in one line.
@@ -40,7 +38,11 @@ func (a ACL) String() string {
 	if a.Prefix {
 		name += "*"
 	}
-	return fmt.Sprintf("%s may %s %s %s", a.Principal, a.Operation, a.Kind, name)
+	return fmt.Sprintf("%s may %s %s %s", a.Principal, word(a.Operation), word(a.Kind), name)
+}
+
+func word(v fmt.Stringer) string {
+	return strings.ReplaceAll(strings.ToLower(v.String()), "_", "-")
 }
 
 // ErrPrincipal: the form of principals does not tell stages apart.
@@ -65,7 +67,7 @@ func ACLs(t topology.Topology, namespace, principal string) ([]ACL, error) {
 	for _, stage := range slices.Sorted(maps.Keys(roles)) {
 		role := roles[stage]
 		who := strings.ReplaceAll(principal, "{stage}", stage)
-		add := func(operation, kind, name string, prefix bool) {
+		add := func(operation kmsg.ACLOperation, kind kmsg.ACLResourceType, name string, prefix bool) {
 			all = append(all, ACL{Principal: who, Kind: kind, Name: topology.Name(namespace, name), Prefix: prefix, Operation: operation})
 		}
 		reads := slices.Concat(role.Reads, role.Broadcast)
@@ -76,20 +78,20 @@ func ACLs(t topology.Topology, namespace, principal string) ([]ACL, error) {
 		}
 		slices.Sort(reads)
 		for _, topic := range slices.Compact(reads) {
-			add("read", "topic", topic, false)
+			add(kmsg.ACLOperationRead, kmsg.ACLResourceTypeTopic, topic, false)
 		}
 		for _, topic := range slices.Sorted(slices.Values(role.Writes)) {
-			add("write", "topic", topic, false)
+			add(kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTopic, topic, false)
 		}
 		if role.Group != "" {
-			add("read", "group", role.Group, false)
+			add(kmsg.ACLOperationRead, kmsg.ACLResourceTypeGroup, role.Group, false)
 		}
 		if role.Intake == topology.IntakeShare {
 			// Where a new share group begins is the group's setting, not the client's.
-			add("alter_configs", "group", role.Group, false)
+			add(kmsg.ACLOperationAlterConfigs, kmsg.ACLResourceTypeGroup, role.Group, false)
 		}
 		if role.Intake == topology.IntakeKeyed || stage == feeder {
-			add("write", "transactional-id", stage+"-", true)
+			add(kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTransactionalId, stage+"-", true)
 		}
 	}
 	return all, nil
@@ -121,8 +123,8 @@ func missingACLs(ctx context.Context, cl *kgo.Client, want []ACL) ([]ACL, error)
 				continue
 			}
 			have[ACL{
-				Principal: a.Principal, Kind: kindName(r.ResourceType), Name: r.ResourceName,
-				Prefix: r.ResourcePatternType == kmsg.ACLResourcePatternTypePrefixed, Operation: strings.ToLower(a.Operation.String()),
+				Principal: a.Principal, Kind: r.ResourceType, Name: r.ResourceName,
+				Prefix: r.ResourcePatternType == kmsg.ACLResourcePatternTypePrefixed, Operation: a.Operation,
 			}] = true
 		}
 	}
@@ -131,53 +133,31 @@ func missingACLs(ctx context.Context, cl *kgo.Client, want []ACL) ([]ACL, error)
 
 // createACLs gives the rights, from every host.
 func createACLs(ctx context.Context, cl *kgo.Client, acls []ACL) error {
-	adm := kadm.NewClient(cl)
+	if len(acls) == 0 {
+		return nil
+	}
+	req := kmsg.NewPtrCreateACLsRequest()
 	for _, a := range acls {
-		b := kadm.NewACLs().Allow(a.Principal).AllowHosts("*").ResourcePatternType(kadm.ACLPatternLiteral)
+		c := kmsg.NewCreateACLsRequestCreation()
+		c.Principal, c.Host, c.PermissionType = a.Principal, "*", kmsg.ACLPermissionTypeAllow
+		c.ResourceType, c.ResourceName, c.Operation = a.Kind, a.Name, a.Operation
+		c.ResourcePatternType = kmsg.ACLResourcePatternTypeLiteral
 		if a.Prefix {
-			b.ResourcePatternType(kadm.ACLPatternPrefixed)
+			c.ResourcePatternType = kmsg.ACLResourcePatternTypePrefixed
 		}
-		switch a.Operation {
-		case "read":
-			b.Operations(kadm.OpRead)
-		case "write":
-			b.Operations(kadm.OpWrite)
-		case "alter_configs":
-			b.Operations(kadm.OpAlterConfigs)
-		default:
-			return fmt.Errorf("%s: no such operation", a)
-		}
-		switch a.Kind {
-		case "topic":
-			b.Topics(a.Name)
-		case "group":
-			b.Groups(a.Name)
-		case "transactional-id":
-			b.TransactionalIDs(a.Name)
-		default:
-			return fmt.Errorf("%s: no such kind", a)
-		}
-		results, err := adm.CreateACLs(ctx, b)
-		if err != nil {
-			return fmt.Errorf("create ACL: %s: %w", a, err)
-		}
-		for _, r := range results {
-			if r.Err != nil {
-				return fmt.Errorf("create ACL: %s: %w", a, detailed(r.Err, &r.ErrMessage))
-			}
+		req.Creations = append(req.Creations, c)
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return fmt.Errorf("create ACLs: %w", err)
+	}
+	if len(resp.Results) != len(acls) {
+		return fmt.Errorf("create ACLs: %d answers for %d rights", len(resp.Results), len(acls))
+	}
+	for i, r := range resp.Results {
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			return fmt.Errorf("create ACL: %s: %w", acls[i], detailed(err, r.ErrorMessage))
 		}
 	}
 	return nil
-}
-
-func kindName(t kmsg.ACLResourceType) string {
-	switch t {
-	case kmsg.ACLResourceTypeTopic:
-		return "topic"
-	case kmsg.ACLResourceTypeGroup:
-		return "group"
-	case kmsg.ACLResourceTypeTransactionalId:
-		return "transactional-id"
-	}
-	return t.String()
 }

@@ -184,7 +184,7 @@ func TestACLs(t *testing.T) {
 		"User:x-s may write topic n.out", "User:x-s may write topic n.s-changelog",
 		"User:x-s may read group n.g", "User:x-s may write transactional-id n.s-*",
 		"User:x-trainer may read topic n.ppo-batches", "User:x-trainer may write topic n.policy-updates", "User:x-trainer may write topic n.trainer-annotations", "User:x-trainer may write topic n.trainer-reports",
-		"User:x-w may read topic n.out", "User:x-w may read group n.w", "User:x-w may alter_configs group n.w",
+		"User:x-w may read topic n.out", "User:x-w may read group n.w", "User:x-w may alter-configs group n.w",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -73,6 +73,9 @@ func (c *Config) CheckOptional() error {
 	if _, err := c.Load(); err != nil {
 		return err
 	}
+	if args := c.Access.Args(); len(c.Brokers) == 0 && len(args) > 0 {
+		return fmt.Errorf("%s is of brokers elsewhere: give them by --brokers", args[0])
+	}
 	return c.Access.Check()
 }
 

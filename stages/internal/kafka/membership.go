@@ -10,7 +10,8 @@ import (
 )
 
 // The times of every group, so that no change of its members holds up records for more
-// than ten seconds. The session is the shortest that brokers allow by default, and how long
+// than ten seconds. (What a killed process of a keyed stage left open in a transaction, or
+// of a share group in a lock, comes on top, unless it comes back under its instance.) The session is the shortest that brokers allow by default, and how long
 // a killed process keeps its partitions from the others; the heartbeat is how soon a member
 // hears that the group changes.
 //

@@ -20,8 +20,8 @@ import (
 	"github.com/sluice-rl/sluice/topology/sluice/ui"
 	"github.com/sluice-rl/sluice/topology/sluice/ui/ask"
 	"github.com/sluice-rl/sluice/topology/sluice/ui/live"
-	"github.com/sluice-rl/sluice/topology/sluice/ui/words"
 	"github.com/sluice-rl/sluice/topology/sluice/up"
+	"github.com/sluice-rl/sluice/topology/sluice/words"
 )
 
 const uiAbout = `Serve the pages: runs and their curves, trajectories turn by turn, groups, questions,

@@ -169,9 +169,6 @@ func (o Options) validate() error {
 	if err := o.CheckOptional(); err != nil {
 		return err
 	}
-	if args := o.Access.Args(); len(o.Brokers) == 0 && len(args) > 0 {
-		return fmt.Errorf("%s is of a Kafka at --brokers; the embedded one listens on loopback alone", args[0])
-	}
 	for flag, path := range map[string]string{"problems": o.Problems, "clickhouse-password-file": o.CHPassword, "sandboxd-socket": o.SandboxSocket} {
 		if path == "" {
 			continue

@@ -1,14 +1,10 @@
 package up
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/sluice-rl/sluice/schemas"
 	"github.com/sluice-rl/sluice/schemas/identity"
@@ -17,7 +13,7 @@ import (
 	"github.com/sluice-rl/sluice/topology/sluice/terminal"
 )
 
-// detokenizer turns token ids into text: the inference server's /detokenize.
+// detokenizer turns token ids into text.
 type detokenizer func(ctx context.Context, tokens []uint32) (string, error)
 
 // printTrajectory prints one trajectory token for token as it is trained on: what the
@@ -128,35 +124,4 @@ func marks(colours bool) marking {
 		}
 	}
 	return marking{trained: paint("\x1b[1;32m"), given: paint("\x1b[2m")}
-}
-
-// detokenizeAt asks an inference server in vLLM's dialect.
-func detokenizeAt(url, model string) detokenizer {
-	client := &http.Client{Timeout: 10 * time.Second}
-	return func(ctx context.Context, tokens []uint32) (string, error) {
-		body, err := json.Marshal(map[string]any{"model": model, "tokens": tokens})
-		if err != nil {
-			return "", err
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(url, "/")+"/detokenize", bytes.NewReader(body))
-		if err != nil {
-			return "", err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := client.Do(req)
-		if err != nil {
-			return "", err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return "", fmt.Errorf("detokenize: HTTP %d", resp.StatusCode)
-		}
-		var answer struct {
-			Prompt string `json:"prompt"`
-		}
-		if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&answer); err != nil {
-			return "", fmt.Errorf("detokenize: %w", err)
-		}
-		return answer.Prompt, nil
-	}
 }

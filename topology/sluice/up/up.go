@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-rl/sluice/topology/sluice/depth"
 	"github.com/sluice-rl/sluice/topology/sluice/supervise"
 	"github.com/sluice-rl/sluice/topology/sluice/terminal"
+	"github.com/sluice-rl/sluice/topology/sluice/words"
 )
 
 // ErrHardStop: a second signal ended the stopping.
@@ -152,7 +153,7 @@ func (s *system) report(ctx context.Context, p *progress, stdout io.Writer) erro
 	}
 	if p.shown != nil {
 		fmt.Fprintln(stdout)
-		decode := detokenizeAt(s.at.inferenceURL, s.o.Model)
+		decode := words.At(s.at.inferenceURL, s.o.Model).Text
 		printTrajectory(ctx, stdout, p.shown, decode, !s.o.Plain && terminal.Colours(stdout))
 	}
 	fmt.Fprintf(stdout, "\nEvery step, as ClickHouse answers (view step_summary; %s):\n\n%s", s.dir.file("summary.json"), sum.table())

@@ -1,8 +1,8 @@
 // Package words gives the text of token ids, as an inference server tells it at its
 // /detokenize (vLLM's dialect).
 //
-// Each id is asked for once and remembered. Where the server is away or does not know how,
-// ids have no text: pages show the ids then.
+// Of Words, each id is asked for once and remembered. Where the server is away or does not
+// know how, ids have no text: who shows them shows the ids then.
 package words
 
 import (
@@ -19,6 +19,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// patience bounds each question, and all of one Words.
+const patience = 5 * time.Second
+
 // most bounds how many ids are remembered.
 const most = 200_000
 
@@ -33,7 +36,7 @@ type Server struct {
 
 // At is the inference server of a URL. The model's name may be empty.
 func At(url, model string) *Server {
-	return &Server{url: strings.TrimRight(url, "/") + "/detokenize", model: model, client: &http.Client{Timeout: 5 * time.Second}, known: map[uint32]string{}}
+	return &Server{url: strings.TrimRight(url, "/") + "/detokenize", model: model, client: &http.Client{}, known: map[uint32]string{}}
 }
 
 // Words are the texts of ids, as far as they are known.
@@ -49,13 +52,13 @@ func (s *Server) Words(ctx context.Context, ids []uint32) map[uint32]string {
 		}
 	}
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(4)
 	for id := range missing {
 		g.Go(func() error {
-			text, err := s.ask(ctx, id)
+			text, err := s.Text(ctx, []uint32{id})
 			if err != nil {
 				return err // and the others are not asked for either
 			}
@@ -72,8 +75,11 @@ func (s *Server) Words(ctx context.Context, ids []uint32) map[uint32]string {
 	return out
 }
 
-func (s *Server) ask(ctx context.Context, id uint32) (string, error) {
-	said := map[string]any{"tokens": []uint32{id}}
+// Text is the text of tokens that stand one behind the other.
+func (s *Server) Text(ctx context.Context, tokens []uint32) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	said := map[string]any{"tokens": tokens}
 	if s.model != "" {
 		said["model"] = s.model
 	}
@@ -97,7 +103,7 @@ func (s *Server) ask(ctx context.Context, id uint32) (string, error) {
 	var answer struct {
 		Prompt string `json:"prompt"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&answer); err != nil {
 		return "", fmt.Errorf("detokenize: %w", err)
 	}
 	return answer.Prompt, nil
